@@ -7,7 +7,7 @@
 namespace gpuc {
 namespace {
 
-CompilerOptions optionsOf(const CompileRequest &request) {
+CompilerOptions optionsOf(const CompileRequest& request) {
   CompilerOptions options;
   options.train.recipe = request.recipe;
   options.train.checkNumerics = request.check_numerics;
@@ -18,38 +18,34 @@ CompilerOptions optionsOf(const CompileRequest &request) {
   options.target = request.target;
   options.seed = request.seed;
   options.cacheFolder = request.cache_folder;
-  if (request.seed)
-    options.train.seed = static_cast<int64_t>(*request.seed);
+  if (request.seed) options.train.seed = static_cast<int64_t>(*request.seed);
   return options;
 }
 
 /// Entries of lists are checked together.
-Status checkRecipe(Compiler &compiler, const CompileRequest &request) {
+Status checkRecipe(Compiler& compiler, const CompileRequest& request) {
   std::vector<std::pair<std::string, std::vector<std::string>>> entries;
-  for (const auto &[key, text] : request.recipe) {
-    if (entries.empty() || entries.back().first != key)
-      entries.push_back({key, {}});
+  for (const auto& [key, text] : request.recipe) {
+    if (entries.empty() || entries.back().first != key) entries.push_back({key, {}});
     entries.back().second.push_back(text);
   }
-  for (const auto &[key, texts] : entries)
-    GPUC_RETURN_IF_ERROR(compiler.checkRecipe(key, texts));
+  for (const auto& [key, texts] : entries) GPUC_RETURN_IF_ERROR(compiler.checkRecipe(key, texts));
   return okStatus();
 }
 
-} // namespace
+}  // namespace
 
-Result<Compiled> compileModel(const CompileRequest &request) {
+Result<Compiled> compileModel(const CompileRequest& request) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   const CompilerOptions options = optionsOf(request);
   Compiler compiler;
   GPUC_RETURN_IF_ERROR(checkTarget(request.target));
   GPUC_RETURN_IF_ERROR(checkRecipe(compiler, request));
-  if (!request.checkpoint.empty())
-    GPUC_RETURN_IF_ERROR(compiler.checkCheckpoint(request.checkpoint));
+  if (!request.checkpoint.empty()) GPUC_RETURN_IF_ERROR(compiler.checkCheckpoint(request.checkpoint));
   GPUC_ASSIGN_OR_RETURN(auto module, compiler.parse(request.text, request.name));
   GPUC_RETURN_IF_ERROR(
-      compiler.advance(*module, Stage::plan, options, [](mlir::PassManager &) { return okStatus(); }));
+      compiler.advance(*module, Stage::plan, options, [](mlir::PassManager&) { return okStatus(); }));
   Compiled compiled;
   GPUC_ASSIGN_OR_RETURN(compiled.plan, compiler.emit(*module, options));
   ReportFacts facts;
@@ -59,4 +55,4 @@ Result<Compiled> compileModel(const CompileRequest &request) {
   return compiled;
 }
 
-} // namespace gpuc
+}  // namespace gpuc

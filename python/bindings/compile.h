@@ -14,19 +14,19 @@ namespace gpuc {
 /// What gpuc-compile's flags of these names say.
 struct CompileRequest {
   std::string text, name;
-  std::vector<std::pair<std::string, std::string>> recipe; // entries, each with its text
+  std::vector<std::pair<std::string, std::string>> recipe;  // entries, each with its text
   std::string target = "auto";
   std::optional<uint64_t> seed;
   std::optional<int64_t> memory_budget;
-  std::string checkpoint; // empty: the model's own, or what the budget takes
+  std::string checkpoint;  // empty: the model's own, or what the budget takes
   bool check_numerics = false;
-  std::string cache_folder; // of compiled kernels; empty: none
+  std::string cache_folder;  // of compiled kernels; empty: none
 };
 
 struct Compiled {
   std::string plan, report;
 };
 
-Result<Compiled> compileModel(const CompileRequest &request);
+Result<Compiled> compileModel(const CompileRequest& request);
 
-} // namespace gpuc
+}  // namespace gpuc

@@ -17,20 +17,20 @@ namespace gpuc {
 namespace {
 
 /// The model's text, and what keeps it from being made: text, layer, file, line.
-std::tuple<std::string, std::vector<std::tuple<std::string, std::string, std::string, int64_t>>>
-lowerGraph(const std::string &json) {
+std::tuple<std::string, std::vector<std::tuple<std::string, std::string, std::string, int64_t>>> lowerGraph(
+    const std::string& json) {
   torch::Lowered lowered = torch::lower(check(torch::parseGraph(json)));
   std::vector<std::tuple<std::string, std::string, std::string, int64_t>> problems;
-  for (const torch::Problem &problem : lowered.problems)
+  for (const torch::Problem& problem : lowered.problems)
     problems.emplace_back(problem.text, problem.place.layer, problem.place.file, problem.place.line);
   return {std::move(lowered.text), std::move(problems)};
 }
 
-nb::tuple compileText(const std::string &text, const std::string &name,
-                      const std::vector<std::pair<std::string, std::string>> &recipe,
-                      const std::string &target, std::optional<uint64_t> seed,
-                      std::optional<int64_t> memory_budget, const std::string &checkpoint,
-                      bool check_numerics, const std::string &cache_folder) {
+nb::tuple compileText(const std::string& text, const std::string& name,
+                      const std::vector<std::pair<std::string, std::string>>& recipe,
+                      const std::string& target, std::optional<uint64_t> seed,
+                      std::optional<int64_t> memory_budget, const std::string& checkpoint,
+                      bool check_numerics, const std::string& cache_folder) {
   CompileRequest request{text,          name,       recipe,         target,      seed,
                          memory_budget, checkpoint, check_numerics, cache_folder};
   auto compiled = [&] {
@@ -41,8 +41,8 @@ nb::tuple compileText(const std::string &text, const std::string &name,
   return nb::make_tuple(nb::bytes(plan.data(), plan.size()), report);
 }
 
-} // namespace
-} // namespace gpuc
+}  // namespace
+}  // namespace gpuc
 
 NB_MODULE(_compiler, m) {
   m.doc() = "The compiler; gpuc.compile calls it.";

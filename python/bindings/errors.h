@@ -11,20 +11,20 @@
 namespace gpuc {
 
 /// Raises gpuc.errors.`type`; never returns.
-[[noreturn]] inline void raise(const char *type, const std::string &message) {
+[[noreturn]] inline void raise(const char* type, const std::string& message) {
   nanobind::object error = nanobind::module_::import_("gpuc.errors").attr(type);
   PyErr_SetString(error.ptr(), message.c_str());
   throw nanobind::python_error();
 }
 
-inline void check(const Status &status) {
-  if (!status.ok())
-    raise("Error", status.message());
+inline void check(const Status& status) {
+  if (!status.ok()) raise("Error", status.message());
 }
 
-template <typename T> T check(Result<T> result) {
+template <typename T>
+T check(Result<T> result) {
   check(result.status());
   return *std::move(result);
 }
 
-} // namespace gpuc
+}  // namespace gpuc

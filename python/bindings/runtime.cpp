@@ -7,6 +7,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
 #include <tuple>
 
 #include "python/bindings/errors.h"
@@ -28,39 +29,39 @@ nb::dlpack::dtype dtypeOf(DataType type) {
   auto make = [&](Code code) {
     return nb::dlpack::dtype{static_cast<uint8_t>(code), static_cast<uint8_t>(8 * sizeOf(type)), 1};
   };
-  if (type == DataType::i1)
-    return make(Code::Bool);
-  if (type == DataType::bf16)
-    return make(Code::Bfloat);
-  if (isFloat(type))
-    return make(Code::Float);
+  if (type == DataType::i1) return make(Code::Bool);
+  if (type == DataType::bf16) return make(Code::Bfloat);
+  if (isFloat(type)) return make(Code::Float);
   return make(type == DataType::ui8 ? Code::UInt : Code::Int);
 }
 
 std::optional<DataType> dataTypeOf(nb::dlpack::dtype dtype) {
   for (int i = 0; i < kDataTypeCount; ++i)
-    if (dtypeOf(static_cast<DataType>(i)) == dtype)
-      return static_cast<DataType>(i);
+    if (dtypeOf(static_cast<DataType>(i)) == dtype) return static_cast<DataType>(i);
   return std::nullopt;
 }
 
-Signature signatureOf(const TensorSpec &spec) { return {spec.name, nameOf(spec.type), spec.shape}; }
+Signature signatureOf(const TensorSpec& spec) { return {spec.name, nameOf(spec.type), spec.shape}; }
 
 /// An array over memory that `owner` holds.
-Array arrayOf(const void *data, const TensorSpec &spec, std::shared_ptr<const void> owner) {
-  auto *hold = new std::shared_ptr<const void>(std::move(owner));
+Array arrayOf(const void* data, const TensorSpec& spec, std::shared_ptr<const void> owner) {
+  auto* hold = new std::shared_ptr<const void>(std::move(owner));
   nb::capsule capsule(
-      hold, [](void *pointer) noexcept { delete static_cast<std::shared_ptr<const void> *>(pointer); });
+      hold, [](void* pointer) noexcept { delete static_cast<std::shared_ptr<const void>*>(pointer); });
   std::vector<size_t> shape(spec.shape.begin(), spec.shape.end());
-  return Array(const_cast<void *>(data), shape.size(), shape.data(), capsule, nullptr, dtypeOf(spec.type));
+  return Array(const_cast<void*>(data), shape.size(), shape.data(), capsule, nullptr, dtypeOf(spec.type));
 }
 
 /// A program of a session: what a call of it reads is checked once more by the session.
 class PySession {
-public:
-  PySession(nb::bytes plan, const std::string &device, int threads, std::optional<uint64_t> seed)
-      : file_(plan.c_str(), plan.size()), plan_(check(Plan::parse(file_))),
-        session_(check(Session::create(plan_, {.device = device, .threads = threads, .seed = seed}))) {}
+ public:
+  PySession(nb::bytes plan, const std::string& device, int threads, std::optional<uint64_t> seed)
+      : file_(plan.c_str(), plan.size()),
+        plan_(check(Plan::parse(file_))),
+        session_(check(Session::create(plan_, {.device = device, .threads = threads, .seed = seed}))) {
+    for (const ProgramInfo& program : plan_.info().programs)
+      ids_[program.name] = check(session_.program(program.name));
+  }
 
   void initialize() { check(session_.initialize()); }
   std::vector<std::string> warnings() const { return session_.warnings(); }
@@ -69,39 +70,36 @@ public:
 
   std::vector<std::string> programs() const {
     std::vector<std::string> names;
-    for (const ProgramInfo &program : plan_.info().programs)
-      names.push_back(program.name);
+    for (const ProgramInfo& program : plan_.info().programs) names.push_back(program.name);
     return names;
   }
 
-  std::vector<Signature> inputs(const std::string &program) const {
+  std::vector<Signature> inputs(const std::string& program) const {
     std::vector<Signature> inputs;
-    for (const InputInfo &input : infoOf(program).inputs)
-      inputs.push_back(signatureOf(input.spec));
+    for (const InputInfo& input : infoOf(program).inputs) inputs.push_back(signatureOf(input.spec));
     return inputs;
   }
 
-  std::vector<Signature> outputs(const std::string &program) const {
+  std::vector<Signature> outputs(const std::string& program) const {
     std::vector<Signature> outputs;
-    for (const TensorSpec &output : infoOf(program).outputs)
-      outputs.push_back(signatureOf(output));
+    for (const TensorSpec& output : infoOf(program).outputs) outputs.push_back(signatureOf(output));
     return outputs;
   }
 
   /// And kind, and whether it is trained.
-  std::vector<std::tuple<std::string, std::string, std::vector<int64_t>, std::string, bool>>
-  variables() const {
+  std::vector<std::tuple<std::string, std::string, std::vector<int64_t>, std::string, bool>> variables()
+      const {
     std::vector<std::tuple<std::string, std::string, std::vector<int64_t>, std::string, bool>> all;
-    for (const VariableInfo &variable : plan_.info().variables)
+    for (const VariableInfo& variable : plan_.info().variables)
       all.emplace_back(variable.spec.name, nameOf(variable.spec.type), variable.spec.shape,
                        nameOf(variable.kind), variable.trainable);
     return all;
   }
 
   /// Runs a program and waits for it; other Python threads go on meanwhile.
-  void run(const std::string &program, nb::args tensors) {
-    const ProgramId id = check(session_.program(program));
-    std::vector<Given> given; // holds what the views show
+  void run(const std::string& program, nb::args tensors) {
+    const ProgramId id = idOf(program);
+    std::vector<Given> given;  // holds what the views show
     std::vector<HostTensorView> views;
     std::vector<std::vector<int64_t>> shapes(tensors.size());
     given.reserve(tensors.size());
@@ -111,63 +109,81 @@ public:
         raise("Error", describe(program, i) +
                            "is no contiguous tensor in the host's memory: pass x.cpu().contiguous()");
       const std::optional<DataType> type = dataTypeOf(tensor.dtype());
-      if (!type)
-        raise("Error", describe(program, i) + "has an element type that gpuc does not have");
-      for (size_t d = 0; d < tensor.ndim(); ++d)
-        shapes[i].push_back(static_cast<int64_t>(tensor.shape(d)));
+      if (!type) raise("Error", describe(program, i) + "has an element type that gpuc does not have");
+      for (size_t d = 0; d < tensor.ndim(); ++d) shapes[i].push_back(static_cast<int64_t>(tensor.shape(d)));
       views.emplace_back(tensor.data(), *type, shapes[i]);
       given.push_back(std::move(tensor));
     }
+    runViews(id, views);
+  }
+
+  /// The same of tensors that the caller knows to have the types and shapes of the program's inputs, and to
+  /// lie dense at these addresses of the host's memory; returns the mean that the first two outputs, a sum
+  /// and a count, say.
+  double meanAt(const std::string& program, nb::args addresses) {
+    const ProgramId id = idOf(program);
+    const std::vector<InputInfo>& inputs = plan_.info().programs[id.index].inputs;
+    std::vector<HostTensorView> views;
+    views.reserve(addresses.size());
+    for (size_t i = 0; i < addresses.size() && i < inputs.size(); ++i)
+      views.emplace_back(reinterpret_cast<const void*>(nb::cast<uintptr_t>(addresses[i])), inputs[i].spec);
+    runViews(id, views);
+    return number(program, 0) / number(program, 1);
+  }
+
+  /// What the last run of a program gave, until the next run.
+  Array output(const std::string& program, size_t index) {
+    const ProgramInfo& info = infoOf(program);
+    if (index >= info.outputs.size())
+      raise("Error", "program '" + program + "' has no output " + std::to_string(index));
+    OutputView view = session_.output(idOf(program), index);
+    return arrayOf(view.data, info.outputs[index], view.memory);
+  }
+
+  /// A floating-point output of one number.
+  double number(const std::string& program, size_t index) {
+    const OutputView view = session_.output(idOf(program), index);
+    if (view.type == DataType::f64) return *static_cast<const double*>(view.data);
+    if (view.type == DataType::f32) return *static_cast<const float*>(view.data);
+    raise("Error", "output " + std::to_string(index) + " of program '" + program + "' is no f32 or f64");
+  }
+
+  /// The variable itself.
+  Array variable(const std::string& name) {
+    VariableView view = check(session_.variable(name));
+    return arrayOf(view.data, *view.spec, view.memory);
+  }
+
+  void save(const std::string& path) { check(VariableStore(session_).save(path)); }
+  void restore(const std::string& path) {
+    SafetensorsFile file = check(SafetensorsFile::open(path));
+    check(VariableStore(session_).restore(file));
+  }
+
+ private:
+  ProgramId idOf(const std::string& program) const {
+    auto found = ids_.find(program);
+    return found != ids_.end() ? found->second : check(session_.program(program));
+  }
+
+  void runViews(ProgramId id, const std::vector<HostTensorView>& views) {
     Status status;
     {
       nb::gil_scoped_release released;
       status = session_.run(id, views);
-      if (status.ok())
-        status = session_.wait();
+      if (status.ok()) status = session_.wait();
     }
     if (!status.ok() && status.message().find(", outside its range [") != std::string::npos)
       raise("RangeError", status.message());
     check(status);
   }
 
-  /// What the last run of a program gave, until the next run.
-  Array output(const std::string &program, size_t index) {
-    const ProgramInfo &info = infoOf(program);
-    if (index >= info.outputs.size())
-      raise("Error", "program '" + program + "' has no output " + std::to_string(index));
-    OutputView view = session_.output(check(session_.program(program)), index);
-    return arrayOf(view.data, info.outputs[index], view.memory);
+  const ProgramInfo& infoOf(const std::string& program) const {
+    return plan_.info().programs[idOf(program).index];
   }
 
-  /// A floating-point output of one number.
-  double number(const std::string &program, size_t index) {
-    const OutputView view = session_.output(check(session_.program(program)), index);
-    if (view.type == DataType::f64)
-      return *static_cast<const double *>(view.data);
-    if (view.type == DataType::f32)
-      return *static_cast<const float *>(view.data);
-    raise("Error", "output " + std::to_string(index) + " of program '" + program + "' is no f32 or f64");
-  }
-
-  /// The variable itself.
-  Array variable(const std::string &name) {
-    VariableView view = check(session_.variable(name));
-    return arrayOf(view.data, *view.spec, view.memory);
-  }
-
-  void save(const std::string &path) { check(VariableStore(session_).save(path)); }
-  void restore(const std::string &path) {
-    SafetensorsFile file = check(SafetensorsFile::open(path));
-    check(VariableStore(session_).restore(file));
-  }
-
-private:
-  const ProgramInfo &infoOf(const std::string &program) const {
-    return plan_.info().programs[check(session_.program(program)).index];
-  }
-
-  std::string describe(const std::string &program, size_t index) const {
-    const ProgramInfo &info = infoOf(program);
+  std::string describe(const std::string& program, size_t index) const {
+    const ProgramInfo& info = infoOf(program);
     return "program '" + program + "', input " +
            (index < info.inputs.size() ? "'" + info.inputs[index].spec.name + "' "
                                        : std::to_string(index) + " ");
@@ -176,19 +192,21 @@ private:
   std::string file_;
   Plan plan_;
   Session session_;
+  std::map<std::string, ProgramId> ids_;
 };
 
-} // namespace
-} // namespace gpuc
+}  // namespace
+}  // namespace gpuc
 
 NB_MODULE(_runtime, m) {
   using gpuc::PySession;
   m.doc() = "Plans and sessions; gpuc.Step and gpuc.load are made of these.";
   nb::class_<PySession>(m, "Session")
-      .def(nb::init<nb::bytes, const std::string &, int, std::optional<uint64_t>>(), nb::arg("plan"),
+      .def(nb::init<nb::bytes, const std::string&, int, std::optional<uint64_t>>(), nb::arg("plan"),
            nb::arg("device") = "auto", nb::arg("threads") = 0, nb::arg("seed") = nb::none())
       .def("initialize", &PySession::initialize)
       .def("run", &PySession::run)
+      .def("mean_at", &PySession::meanAt)
       .def("number", &PySession::number)
       .def("output", &PySession::output)
       .def("variable", &PySession::variable)

@@ -129,6 +129,8 @@ class Step(Plan):
         args, kwargs = example
         self._structure = pytree.tree_structure((args, kwargs))
         self._expected = [(leaf.dtype, leaf.shape) for leaf in pytree.tree_leaves((args, kwargs))]
+        flat = pytree.tree_structure((tuple(range(len(args))), {}))
+        self._is_flat = self._structure == flat
         self._share()
         self._watched, self._next = [(name, tensor, tensor.data_ptr()) for name, tensor in self._tensors.items()], 0
         self._rates, self._counter = self._share_rates(), torch.from_dlpack(self.variable("step"))
@@ -137,24 +139,26 @@ class Step(Plan):
 
     def __call__(self, *args, **kwargs):
         """One update; returns the mean loss of the batch, a float."""
-        tensors = self._flatten(args, kwargs)
         self._check_rebound()
-        for group, rate in self._rates:
-            rate.fill_(float(group["lr"]))
-        loss = self._mean("train_step", tensors)
-        return loss
+        for entry in self._rates:
+            group, rate, last = entry
+            if group["lr"] != last:
+                entry[2] = float(group["lr"])
+                rate.fill_(entry[2])
+        return self._mean_of("train_step", args, kwargs)
 
     step = __call__
 
     def eval_step(self, *args, **kwargs):
         """The mean loss of a batch, the module in eval mode."""
-        return self._mean("evaluate", self._flatten(args, kwargs))
+        return self._mean_of("evaluate", args, kwargs)
 
     def evaluate(self, batches):
         """Of all batches of a data set, each of the shapes that were compiled."""
         total = count = number = 0
         for batch in batches:
-            self._session.run("evaluate", *self._flatten(*split_batch(batch)))
+            args, kwargs = split_batch(batch)
+            self._mean_of("evaluate", args, kwargs)
             total += self._session.number("evaluate", 0)
             count += self._session.number("evaluate", 1)
             number += 1
@@ -175,6 +179,18 @@ class Step(Plan):
     # Batches
     #
 
+    def _mean_of(self, program, args, kwargs):
+        """Tensors that are as expected are passed by their addresses."""
+        tensors = args if self._is_flat and not kwargs and len(args) == len(self._expected) else self._flatten(args, kwargs)
+        addresses = []
+        for tensor, (dtype, shape) in zip(tensors, self._expected):
+            if (not isinstance(tensor, torch.Tensor) or tensor.shape != shape or tensor.dtype != dtype or not tensor.is_cpu
+                    or not tensor.is_contiguous()):  # fmt: skip
+                self._explain(tensor, dtype, shape)
+                return self._mean(program, [self._plain(each) for each in tensors])
+            addresses.append(tensor.data_ptr())
+        return self._session.mean_at(program, *addresses)
+
     @staticmethod
     def _plain(tensor):
         return tensor.detach() if isinstance(tensor, torch.Tensor) and tensor.requires_grad else tensor
@@ -183,17 +199,12 @@ class Step(Plan):
         leaves, structure = pytree.tree_flatten((args, kwargs))
         if structure != self._structure:
             raise Error("the batch has other parts than the one that was compiled: pass the same arguments and keys")
-        tensors = []
-        for leaf, (dtype, shape) in zip(leaves, self._expected):
-            if getattr(leaf, "shape", None) != shape or leaf.dtype != dtype:
-                self._explain(leaf, dtype, shape)
-            tensors.append(self._plain(leaf))
-        return tensors
+        return leaves
 
     @staticmethod
     def _explain(leaf, dtype, shape):
         """Why a tensor is not what was compiled. Arrays of other libraries are the session's to check."""
-        if not isinstance(leaf, torch.Tensor):
+        if not isinstance(leaf, torch.Tensor) or (leaf.dtype == dtype and leaf.shape == shape):
             return
         expected = f"{TYPES.get(dtype, dtype)} {list(shape)}"
         cure = ""
@@ -227,7 +238,7 @@ class Step(Plan):
             return []
         names = ["lr", *(f"lr/{i}" for i in range(1, len(self._reader.torch.param_groups)))]
         pairs = zip(self._reader.torch.param_groups, names)
-        return [(group, self._view(name)) for group, name in pairs if name in self._plan_variables]
+        return [[group, self._view(name), None] for group, name in pairs if name in self._plan_variables]
 
     def _share_state(self):
         """opt.state's tensors become the plan's; its step counts are written when someone asks for them."""

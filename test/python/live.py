@@ -181,7 +181,7 @@ class Lines(unittest.TestCase):
         self.at("self.fc(torch.special.i1(torch.special.i0(x)))", "i0.default is", "special_i1.default is")
 
     def test_arguments_that_are_not_known(self):
-        self.at("torch.div(self.fc(x), 2, rounding_mode='trunc')", "rounding_mode='trunc'")
+        self.at("self.fc(x) / x.norm(3)", "the norm of order 3")
         self.at("F.max_pool2d(self.fc(x)[None, None], 1, return_indices=True)[1][0, 0] + self.fc(x)", "indices")
 
     def test_branches_on_values(self):
