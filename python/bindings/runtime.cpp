@@ -125,7 +125,10 @@ class PySession {
     const std::vector<InputInfo>& inputs = plan_.info().programs[id.index].inputs;
     std::vector<HostTensorView> views;
     views.reserve(addresses.size());
-    for (size_t i = 0; i < addresses.size() && i < inputs.size(); ++i)
+    if (addresses.size() != inputs.size())
+      raise("Error", "program '" + program + "' takes " + std::to_string(inputs.size()) + " inputs, not " +
+                         std::to_string(addresses.size()));
+    for (size_t i = 0; i < addresses.size(); ++i)
       views.emplace_back(reinterpret_cast<const void*>(nb::cast<uintptr_t>(addresses[i])), inputs[i].spec);
     runViews(id, views);
     return number(program, 0) / number(program, 1);

@@ -44,15 +44,14 @@ class Whole(torch.nn.Module):
         return self.loss(self.net(*args[:-1], **kwargs), args[-1])
 
 
-class Alone(torch.nn.Module):
-    """A module without its loss: all tensors that it gives."""
-
-    def __init__(self, net):
-        super().__init__()
-        self.net = net
+class Both(Whole):
+    """The loss, and all tensors that the module gives."""
 
     def forward(self, *args, **kwargs):
-        return [leaf for leaf in pytree.tree_leaves(self.net(*args, **kwargs)) if isinstance(leaf, torch.Tensor)]
+        out = self.net(*args[:-1], **kwargs)
+        # Copies, or the export takes a loss's own view of one (broadcast_tensors) for it.
+        leaves = [leaf.clone() for leaf in pytree.tree_leaves(out) if isinstance(leaf, torch.Tensor)]
+        return [self.loss(out, args[-1]), *leaves]
 
 
 def own_name(path):
@@ -222,11 +221,28 @@ class Recorder:
         self.constants.append({"name": name, **self.spec(tensor), "bytes": data})
         return {"constant": name}
 
-    def record(self, name, module, args, kwargs, is_loss):
-        """Adds a function over the tensors among args and kwargs."""
+    def record(self, module, args, kwargs, functions):
+        """Adds functions over the tensors among args and kwargs: of each its name, and which of the outputs it gives."""
         program = export(module, args, kwargs)
-        names = input_names(self.net, args, kwargs, has_target=is_loss and self.loss is not None)
-        self.functions.append(FunctionRecorder(self, program, module, names).record(name, is_loss))
+        names = input_names(self.net, args, kwargs, has_target=self.loss is not None)
+        for name, outputs in functions.items():
+            self.functions.append(FunctionRecorder(self, program, module, names).record(name, outputs))
+
+    def record_training(self, args, kwargs):
+        self.record(Whole(self.net, self.loss), args, kwargs, {"loss": slice(1)})
+
+    def record_evaluation(self, args, kwargs):
+        """The module in eval mode, which may be another graph: auxiliary heads, stochastic depth."""
+        whole = Whole(self.net, self.loss) if self.loss is None else Both(self.net, self.loss)
+        functions = {"evaluate": slice(1)} if self.loss is None else {"evaluate": slice(1), "predict": slice(1, None)}
+        modes = [(module, module.training) for module in whole.modules()]
+        try:
+            whole.eval()
+            with torch.no_grad():
+                self.record(whole, args, kwargs, functions)
+        finally:
+            for module, training in modes:
+                module.training = training
 
     def graph(self, name):
         if self.problems:
@@ -261,13 +277,19 @@ class FunctionRecorder:
         self.known = {}  # By node: its value, where that hangs on constants alone.
         self.inputs, self.nodes = [], []
 
-    def record(self, name, is_loss):
+    def record(self, name, outputs):
+        """`predict` alone is no loss, and takes no target."""
         for node in self.program.graph.nodes:
             if node.op == "placeholder":
                 self.bind(node)
             elif node.op == "call_function":
                 self.add(node)
-        return {"name": name, "is_loss": is_loss, "inputs": self.inputs, "nodes": self.nodes, **self.results()}
+        is_loss = name != "predict"
+        function = {"name": name, "is_loss": is_loss, "inputs": self.inputs, "nodes": self.nodes, **self.results(outputs)}
+        prune(function)
+        if not is_loss:
+            function["inputs"] = [each for each in self.inputs if each["name"] != "target"]
+        return function
 
     def bind(self, node):
         spec = next(s for s in self.program.graph_signature.input_specs if getattr(s.arg, "name", None) == node.name)
@@ -385,7 +407,7 @@ class FunctionRecorder:
         read = {user.args[1] for user in node.users if user.target is operator.getitem and user.users}
         return {"used": [index in read for index in range(len(node.meta["val"]))]}
 
-    def results(self):
+    def results(self, chosen):
         outputs, assigned = [], []
         signature = self.program.graph_signature
         arguments = next(node for node in self.program.graph.nodes if node.op == "output").args[0]
@@ -398,7 +420,28 @@ class FunctionRecorder:
                 assigned.append({"variable": variable, "value": self.encode(node)})
             else:
                 raise Error(f"the module changes {spec.target or 'an input'} in place: clone it first")
-        return {"outputs": outputs, "assigned": assigned}
+        return {"outputs": outputs[chosen], "assigned": assigned}
+
+
+def prune(function):
+    """Leaves out what no output hangs on."""
+    needed = set()
+
+    def need(value):
+        if isinstance(value, dict) and "node" in value:
+            needed.add(value["node"])
+        elif isinstance(value, list):
+            for each in value:
+                need(each)
+
+    need(function["outputs"])
+    need([each["value"] for each in function["assigned"]])
+    kept = []
+    for node in reversed(function["nodes"]):
+        if node["name"] in needed:
+            need(list(node["arguments"].values()))
+            kept.append(node)
+    function["nodes"] = kept[::-1]
 
 
 def is_causal(mask):

@@ -8,7 +8,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from gpuc import _compiler, _runtime
-from gpuc.capture import TYPES, Alone, Recorder, Whole, check_hooks
+from gpuc.capture import TYPES, Recorder, check_hooks
 from gpuc.errors import Error, Problem, refuse
 from gpuc.optimizers import Optimizer
 from gpuc.plan import Plan
@@ -46,13 +46,15 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     args, kwargs = split_batch(example)
     if loss is not None and len(args) < 2:
         raise Error("a loss takes a target, the last of a batch: give (inputs…, target), or loss=None")
+    for part in pytree.tree_leaves((args, kwargs)):
+        if not isinstance(part, torch.Tensor):
+            raise Error(f"a part of the batch, target or input, is no tensor: {part!r}; give the module a default for it")
     reader = None if isinstance(optimizer, str) else Optimizer(optimizer)
     recorder = Recorder(net, loss, trained_of(net, loss, reader))
     if reader:
         check_parameters(recorder, reader)
-    whole = Whole(net, loss)
-    recorder.record("loss", whole, args, kwargs, is_loss=True)
-    record_evaluation(recorder, net, loss, whole, args, kwargs)
+    recorder.record_training(args, kwargs)
+    recorder.record_evaluation(args, kwargs)
     text = lower(recorder.graph(type(net).__name__))
     entries = reader.recipe(recorder.names) if reader else [("optimizer", optimizer)]
     for key, value in (("clip_norm", clip_norm), ("clip_value", clip_value), ("precision", precision), ("ema", ema)):
@@ -77,20 +79,6 @@ def check_parameters(recorder, reader):
     if foreign:
         raise Error(f"the optimizer has {len(foreign)} parameters that are not the module's, the first of shape "
                     f"{list(foreign[0].shape)}: make it of net.parameters()")  # fmt: skip
-
-
-def record_evaluation(recorder, net, loss, whole, args, kwargs):
-    """The module in eval mode, which may be another graph: auxiliary heads, stochastic depth."""
-    modes = [(module, module.training) for module in whole.modules()]
-    try:
-        whole.eval()
-        with torch.no_grad():
-            recorder.record("evaluate", whole, args, kwargs, is_loss=True)
-            if loss is not None:
-                recorder.record("predict", Alone(net).eval(), args[:-1], kwargs, is_loss=False)
-    finally:
-        for module, training in modes:
-            module.training = training
 
 
 def lower(graph):
@@ -131,6 +119,7 @@ class Step(Plan):
         self._expected = [(leaf.dtype, leaf.shape) for leaf in pytree.tree_leaves((args, kwargs))]
         flat = pytree.tree_structure((tuple(range(len(args))), {}))
         self._is_flat = self._structure == flat
+        self._check_inputs(recorder)
         self._share()
         self._watched, self._next = [(name, tensor, tensor.data_ptr()) for name, tensor in self._tensors.items()], 0
         self._rates, self._counter = self._share_rates(), torch.from_dlpack(self.variable("step"))
@@ -178,6 +167,14 @@ class Step(Plan):
     #
     # Batches
     #
+
+    def _check_inputs(self, recorder):
+        """Programs take what the recorder has said, in its order: tensors are passed by their addresses."""
+        for function, program in (("loss", "train_step"), ("evaluate", "evaluate")):
+            (recorded,) = (each for each in recorder.functions if each["name"] == function)
+            wanted = [(each["name"], each["type"], each["shape"]) for each in recorded["inputs"]]
+            if [tuple(each) for each in self._session.inputs(program)] != wanted or len(wanted) != len(self._expected):
+                raise Error(f"the plan's {program} does not take the batch that it was compiled for")
 
     def _mean_of(self, program, args, kwargs):
         """Tensors that are as expected are passed by their addresses."""

@@ -208,8 +208,16 @@ class Lines(unittest.TestCase):
         self.assertIn("net is in eval mode", self.error(net=Mlp().eval()))
         self.assertIn("no torch.nn.Module", self.error(net=len, optimizer="sgd:lr=1"))
         net = Mlp()
+        batch = torch.randn(4, 6), torch.zeros(4)
         with self.assertRaisesRegex(gpuc.Error, "the loss is no single floating-point number: reduce it"):
-            gpuc.compile(net, lambda out, _: out, "sgd:lr=1", (torch.randn(4, 6), torch.zeros(4)))
+            gpuc.compile(net, lambda out, _: out, "sgd:lr=1", batch)
+        with self.assertRaisesRegex(gpuc.Error, "target.* is no tensor: 3"):
+            gpuc.compile(net, lambda out, _: out.sum(), "sgd:lr=1", (batch[0], 3))
+
+    def test_an_input_that_nothing_reads(self):
+        net = Mlp()
+        step = gpuc.compile(net, lambda out, _: out.sum(), "sgd:lr=0", (torch.ones(4, 6), torch.zeros(4)))
+        self.assertAlmostEqual(step(torch.ones(4, 6), torch.zeros(4)), net(torch.ones(4, 6)).sum().item(), delta=1e-5)
 
     def test_batches(self):
         net, batch = Mlp(), (torch.randn(4, 6), torch.randint(0, 3, (4,)))

@@ -12,9 +12,9 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from drawn import drawn  # noqa: E402
-from gpuc.capture import Recorder, Whole  # noqa: E402
+from gpuc.capture import Recorder  # noqa: E402
 from gpuc.optimizers import Optimizer  # noqa: E402
-from gpuc.step import record_evaluation, trained_of  # noqa: E402
+from gpuc.step import trained_of  # noqa: E402
 from modules import cases, eager_losses  # noqa: E402
 
 STEPS = 5
@@ -38,8 +38,8 @@ def record(name, net, loss, make, batch):
     optimizer = make(net)
     reader = Optimizer(optimizer)
     recorder = Recorder(net, loss, trained_of(net, loss, reader))
-    recorder.record("loss", Whole(net, loss), batch, {}, is_loss=True)
-    record_evaluation(recorder, net, loss, Whole(net, loss), batch, {})
+    recorder.record_training(batch, {})
+    recorder.record_evaluation(batch, {})
     graph = recorder.graph(name)
     for function in graph["functions"]:
         for node in function["nodes"]:
