@@ -111,7 +111,8 @@ public:
     std::string name = names.nameFor(ops_);
     OpBuilder builder(ops_.back());
     FusedKernel region(ops_, result, [&](Operation *op) {
-      return op == bias_ || isRange(op) || op == mask_ || (mask_ && isa<ir::ConstantOp>(op));
+      return op == bias_ || op == mask_ ||
+             (!isMultiplied(op) && (isRange(op) || (mask_ && isa<ir::ConstantOp>(op))));
     });
     region.build(builder, name);
     for (Operation *op : llvm::reverse(ops_))
@@ -122,6 +123,11 @@ public:
 
 private:
   Operation *product() const { return ops_.front(); }
+
+  /// Whether the product reads what `op` gives: it reads memory, so that this stays outside.
+  bool isMultiplied(Operation *op) const {
+    return llvm::is_contained(product()->getOperands(), op->getResult(0));
+  }
 
   /// The only reader of what there is, if it stands in the same block.
   Operation *nextReader() const {

@@ -324,6 +324,22 @@ func.func @conv_relu_gradient(%dy: tensor<2x4x6x6xf32>, %w: tensor<4x3x3x3xf32>,
 
 // -----
 
+// A factor that is a constant is memory that the product reads; the constant of the mask is the kernel's.
+// CHECK-LABEL: func.func @masked_product_of_a_constant(
+// CHECK:         %[[DY:.*]] = gpuc.constant 2.0 : tensor<4x5xf32>
+// CHECK:         gpuc.fused "matmul_select"(%[[DY]], %arg0, %arg1)
+// CHECK:           gpuc.constant 0.0 : tensor<4x3xf32>
+func.func @masked_product_of_a_constant(%w: tensor<5x3xf32>, %h: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  %zero = gpuc.constant 0.0 : tensor<4x3xf32>
+  %dy = gpuc.constant 2.0 : tensor<4x5xf32>
+  %p = gpuc.matmul %dy, %w : (tensor<4x5xf32>, tensor<5x3xf32>) -> tensor<4x3xf32>
+  %m = gpuc.compare le %h, %zero : tensor<4x3xf32>
+  %dh = gpuc.select %m, %zero, %p : tensor<4x3xi1>, tensor<4x3xf32>
+  return %dh : tensor<4x3xf32>
+}
+
+// -----
+
 // Not: what a kernel computes for the mask alone and nobody stores, another comparison, another number, and what only
 // a kernel of elements reads.
 // CHECK-LABEL: func.func @no_masks(
