@@ -61,6 +61,10 @@ class Optimizer:
                 found.append(f"{self.keys[key]}={text_of(value)}")
         return found
 
+    def compiled_numbers(self):
+        """Of each group what a step has from its compilation: all but the rate. Groups, with keys and values."""
+        return [(group, [(key, group[key]) for key in self.keys if key in group]) for group in self.torch.param_groups]
+
     def recipe(self, names):
         """Entries of the recipe; `names`: by the identity of a parameter, its variable."""
         groups = self.torch.param_groups

@@ -121,14 +121,16 @@ class Step(Plan):
         self._is_flat = self._structure == flat
         self._check_inputs(recorder)
         self._share()
-        self._watched, self._next = [(name, tensor, tensor.data_ptr()) for name, tensor in self._tensors.items()], 0
+        self._watched = [(name, each, each.data_ptr(), each.requires_grad) for name, each in self._tensors.items()]
+        self._next = 0
+        self._numbers = reader.compiled_numbers() if reader else []
         self._rates, self._counter = self._share_rates(), torch.from_dlpack(self.variable("step"))
         if reader:
             self._share_state()
 
     def __call__(self, *args, **kwargs):
         """One update; returns the mean loss of the batch, a float."""
-        self._check_rebound()
+        self._check_changes()
         for entry in self._rates:
             group, rate, last = entry
             if group["lr"] != last:
@@ -280,13 +282,25 @@ class Step(Plan):
             if self._reader.name != "sgd":
                 known["step"] = torch.tensor(float(steps), dtype=torch.float32)
 
-    def _check_rebound(self):
-        """One tensor at each step: whoever took another's memory is found after as many steps as there are tensors."""
-        name, tensor, address = self._watched[self._next]
-        self._next = (self._next + 1) % len(self._watched)
+    def _check_changes(self):
+        """One tensor and one group of the optimizer at each step: what a compiled step would not notice else."""
+        name, tensor, address, has_gradient = self._watched[self._next % len(self._watched)]
         if tensor.data_ptr() != address and name in self._plan_variables:
             raise Error(f"'{name}' has other memory than when the step was compiled (p.data = …, net.to(…), another "
                         "gpuc.compile): write into it, p.copy_(…), or compile again")  # fmt: skip
+        if tensor.requires_grad != has_gradient:
+            raise Error(f"requires_grad of '{name}' is not what it was when the step was compiled: compile again")
+        if self._numbers:
+            self._check_group(*self._numbers[self._next % len(self._numbers)])
+        self._next += 1
+
+    def _check_group(self, group, numbers):
+        for key, value in numbers:
+            if group[key] != value:
+                raise Error(f"the optimizer's {key} is {group[key]}, and was {value} when the step was compiled: of its "
+                            "numbers the rate alone may change (OneCycleLR: cycle_momentum=False); compile again")  # fmt: skip
+        if len(self._reader.torch.param_groups) != len(self._numbers):
+            raise Error("the optimizer has other groups than when the step was compiled: compile again")
 
 
 # Where the recipe's name of a slot is not torch's.

@@ -95,6 +95,22 @@ class Loop(unittest.TestCase):
                 for scheduler in schedulers:
                     scheduler.step()
 
+    def test_what_changes_after_compiling(self):
+        step = self.compile()
+        step(*self.batch)
+        self.optimizer.param_groups[0]["momentum"] = 0.5
+        with self.assertRaisesRegex(gpuc.Error, "the optimizer's momentum is 0.5, and was 0 when"):
+            step(*self.batch)
+        self.optimizer.param_groups[0]["momentum"] = 0
+        self.net.fc2.bias.requires_grad_(False)
+        with self.assertRaisesRegex(gpuc.Error, "requires_grad of 'fc2.bias'"):
+            for _ in range(4):
+                step(*self.batch)
+        self.net.fc2.bias.requires_grad_(True)
+        self.optimizer.add_param_group({"params": [nn.Parameter(torch.zeros(1))]})
+        with self.assertRaisesRegex(gpuc.Error, "other groups"):
+            step(*self.batch)
+
     def test_clip_norm(self):
         eager = twin(self.net)
         there = torch.optim.SGD(eager.parameters(), lr=0.5)
