@@ -21,6 +21,8 @@ import tempfile
 from predicted import BIN
 
 SHARES = (0.75, 0.5, 0.35)
+HEAD = """| model | of its activations | arena, MiB | predicted | measured | step with all kept, ms | as predicted |
+| --- | ---: | ---: | ---: | ---: | ---: | --- |"""
 
 
 def tool(name, *arguments):
@@ -90,10 +92,10 @@ def main():
     options = parser.parse_args()
     rates = options.rates if options.rates == "none" else os.path.abspath(options.rates)
     rows = []
-    print("| model | of its activations | arena, MiB | predicted | measured | step with all kept, ms | as predicted |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
     for wish in options.models:
         for row in measured(wish, rates, options.threads, options.rounds):
+            if not rows:
+                print(HEAD)
             rows.append(row)
             print(f"| {row['model']} | {row['share']:.0%} | {row['peak_bytes'] / 2**20:,.0f} | {row['predicted']:+.1%} | {row['measured']:+.1%} | "
                   f"{row['kept_us'] / 1e3:,.0f} | {'yes' if is_as_predicted(row) else 'no'} |", flush=True)

@@ -22,6 +22,7 @@ class RecomputedTest(unittest.TestCase):
             done = subprocess.run([sys.executable, "-B", BENCH, *arguments, "--rounds=1", "--json=" + path],
                                   capture_output=True, text=True, timeout=300)
             if done.returncode:
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
                 return done.stderr
             with open(path, encoding="utf-8") as file:
                 return json.load(file)
