@@ -208,6 +208,9 @@ Result<MeasuredModel> measure(const ModelToMeasure& what, const CalibrationOptio
   StepSample step{.nanoseconds = whole, .iterations = countIterations(*module)};
   for (const auto& [name, command] : commands)
     step.commandsNanoseconds += command.executions * command.alone_ns;
+  const double part = partUnmeasured(step);
+  step.commandsNanoseconds *= part;
+  for (auto& [name, command] : commands) command.alone_ns *= part, command.shared_ns *= part;
   return MeasuredModel{std::move(commands), step};
 }
 

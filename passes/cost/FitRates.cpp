@@ -105,6 +105,12 @@ void fitRates(ArrayRef<Sample> samples, HostRates &rates) {
   }
 }
 
+double partUnmeasured(const StepSample &sample) {
+  if (sample.commandsNanoseconds <= sample.nanoseconds)
+    return 1;
+  return sample.nanoseconds / sample.commandsNanoseconds;
+}
+
 /// Least squares of what is left of each step; errors count relative to the step. None of the two is less
 /// than nothing.
 void fitStep(ArrayRef<StepSample> samples, HostRates &rates) {

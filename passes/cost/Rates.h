@@ -65,6 +65,10 @@ struct StepSample {
   double iterations = 0;          ///< Of all loops.
 };
 
+/// How much of what it was measured to take a command takes where nobody measures: at most 1. Commands that
+/// are timed one by one wait for the clock and for one another, and together take longer than their step.
+double partUnmeasured(const StepSample &sample);
+
 /// Finds rates.stepNanoseconds and rates.iterationNanoseconds.
 void fitStep(llvm::ArrayRef<StepSample> samples, HostRates &rates);
 

@@ -110,6 +110,12 @@ TEST(FitStep, FindsWhatIsLeftOfAStep) {
   EXPECT_EQ(rates.stepNanoseconds, 0);
 }
 
+TEST(PartUnmeasured, BringsCommandsDownToTheirStep) {
+  EXPECT_EQ(partUnmeasured({100, 400, 0}), 0.25);
+  EXPECT_EQ(partUnmeasured({400, 100, 3}), 1) << "the rest is the step's and its loops'";
+  EXPECT_EQ(partUnmeasured({100, 0, 0}), 1) << "no commands";
+}
+
 /// The work of the one op in a function's body that is no end of it.
 Work workIn(const std::string &body) {
   MLIRContext context;
