@@ -188,6 +188,25 @@ void lowerIndexSelect(OpScope &op) {
   op.output(reshape(gathered(op, x, indices, dim), op.shape()));
 }
 
+/// Each element of `index` names one of x along `dim`; its other coordinates are its own.
+void lowerGather(OpScope &op) {
+  Tensor x = op.tensor("self"), index = op.tensor("index");
+  const int64_t dim = x && x.rank() > 0 ? dimension(x, op.integer("dim", 0)) : -1;
+  if (dim < 0 || !index)
+    return void(op.fail("is of a tensor without dimensions"));
+  limitRange(index, x.extent(dim));
+  const Shape shape = x.shape();
+  Tensor flat;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    Tensor along = static_cast<int64_t>(d) == dim
+                       ? cast(index, DataType::i64)
+                       : onnx::iota(op.emitter, index.shape(), DataType::i64, static_cast<int64_t>(d));
+    along = along * static_cast<double>(onnx::countOf(shape, d + 1, shape.size()));
+    flat = flat ? flat + along : along;
+  }
+  op.output(gathered(op, reshape(x, {onnx::countOf(shape, 0, shape.size())}), flat, 0));
+}
+
 /// x[i, j, …, :] with indices in adjacent dimensions, which count as one. What stands before them is left
 /// out.
 void lowerIndex(OpScope &op) {
@@ -298,6 +317,7 @@ void addShapeOps(OpTable &table) {
   table["repeat.default"] = {lowerRepeat, {"self", "repeats"}};
   table["flip.default"] = {lowerFlip, {"self", "dims"}};
   table["index_select.default"] = {lowerIndexSelect, {"self", "dim", "index"}};
+  table["gather.default"] = {lowerGather, {"self", "dim", "index"}};
   table["index.Tensor"] = {lowerIndex, {"self", "indices"}};
   table["slice_scatter.default"] = {lowerSliceScatter, {"self", "src", "dim", "start", "end", "step"}};
   table["select_scatter.default"] = {lowerSelectScatter, {"self", "src", "dim", "index"}};

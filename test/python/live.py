@@ -313,6 +313,7 @@ OPS = {
     "unbind": (lambda a: a.unbind(1)[2] * a.unbind(1)[0], (3, 5)),
     "indices": (lambda a: a.index_select(1, torch.tensor([0, 3, 3])).sum(1) * 2 + a[:, torch.tensor([[0, -1]])].sum((1, 2))
                 + a[torch.tensor([0, 2]), torch.tensor([1, -2])].sum(), (3, 4)),
+    "gather": (lambda a: a.gather(1, torch.tensor([[0, 3, 3], [1, 2, 0]])) + a.gather(0, torch.tensor([[2, 0, 1], [0, 0, 2]])), (3, 4)),
     "triangles": (lambda a: a.tril(1) + a.triu(), (4, 4)),
     "written": (lambda a, b: written(a, b), (4, 5), (4,)),
     "moves": (lambda a: F.pad(a, (1, 2, 0, -1)).sum(0) * 2 + a.flip(1).sum() * a.roll(1, 0)[0, 0] + a.roll((1, 2), (0, 1)).sum(), (3, 5)),
