@@ -66,15 +66,6 @@ Expr toMemory(Expr value, ElementKind kind) {
 // 16-bit floats
 //===----------------------------------------------------------------------===//
 
-static Expr toBfloat16(Expr value) {
-  Builder &builder = value.builder();
-  Expr bits = bitsOf(value);
-  // Half a unit in the last place, less one bit if the last kept bit is even: ties go to even.
-  Expr rounding = (shiftRight(bits, 16) & bits.integer(1)) + bits.integer(0x7fff);
-  Expr quietNan = bits | bits.integer(0x400000);
-  return narrow(shiftRight(select(isNan(value), quietNan, bits + rounding), 16), builder.getIntegerType(16));
-}
-
 Expr toCompute(Expr value, ElementKind kind) {
   Builder &builder = value.builder();
   if (kind == ElementKind::F16)
@@ -89,8 +80,17 @@ Expr fromCompute(Expr value, ElementKind kind) {
   if (kind == ElementKind::F16)
     return bitcast(narrow(value, builder.getF16Type()), builder.getIntegerType(16));
   if (kind == ElementKind::BF16)
-    return toBfloat16(value);
+    return bitcast(narrow(value, builder.getBF16Type()), builder.getIntegerType(16));
   return value;
+}
+
+Expr bitsOfBfloat16(Expr value) {
+  Builder &builder = value.builder();
+  Expr bits = bitsOf(value);
+  // Half a unit in the last place, less one bit if the last kept bit is even: ties go to even.
+  Expr rounding = (shiftRight(bits, 16) & bits.integer(1)) + bits.integer(0x7fff);
+  Expr quietNan = bits | bits.integer(0x400000);
+  return narrow(shiftRight(select(isNan(value), quietNan, bits + rounding), 16), builder.getIntegerType(16));
 }
 
 Expr numberIn(ImplicitLocOpBuilder &builder, ElementKind kind, int64_t lanes, double number) {

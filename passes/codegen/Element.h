@@ -2,8 +2,9 @@
 //
 // An element has three forms. In memory it lies as its tensor type says, i1 as a byte. In a register it has
 // the same bits, but ui8 as i8, f16 and bf16 as i16, and i1 as i1. Arithmetic on f16 and bf16 is done in f32
-// and rounded once; the conversions are integer arithmetic or IEEE conversions, so that a CPU that has bf16
-// instructions (which flush denormals) gives the same bits as one that has not.
+// and rounded once. What rounds to bf16 the target says: a CPU integer arithmetic, so that one that has bf16
+// instructions (which flush denormals) gives the same bits as one that has not; a GPU its own instruction.
+// They differ in the bits of NaN.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -34,6 +35,9 @@ Expr toMemory(Expr value, ElementKind kind);
 /// rounding.
 Expr toCompute(Expr value, ElementKind kind);
 Expr fromCompute(Expr value, ElementKind kind);
+
+/// An f32 rounded to bf16, as i16, by integer arithmetic.
+Expr bitsOfBfloat16(Expr value);
 
 /// A number in register form, rounded to the nearest that the type has.
 Expr numberIn(mlir::ImplicitLocOpBuilder &builder, ElementKind kind, int64_t lanes, double number);

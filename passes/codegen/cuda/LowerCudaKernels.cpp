@@ -19,11 +19,41 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 using namespace mlir;
 
 namespace gpuc::codegen {
+
+namespace {
+/// x < c ? c : x and c < x ? c : x of a number c are one instruction. NaN stays.
+struct BoundByNumber : OpRewritePattern<arith::SelectOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::SelectOp op, PatternRewriter &rewriter) const override {
+    Value bound = op.getTrueValue(), x = op.getFalseValue();
+    auto compare = op.getCondition().getDefiningOp<arith::CmpFOp>();
+    APFloat number(0.0f);
+    if (!compare || compare.getPredicate() != arith::CmpFPredicate::OLT ||
+        !getElementTypeOrSelf(op.getType()).isF32() || !matchPattern(bound, m_ConstantFloat(&number)) ||
+        !number.isFiniteNonZero())
+      return failure();
+    auto isBound = [&](Value value) {
+      APFloat other(0.0f);
+      return matchPattern(value, m_ConstantFloat(&other)) && other.bitwiseIsEqual(number);
+    };
+    if (compare.getLhs() == x && isBound(compare.getRhs()))
+      rewriter.replaceOpWithNewOp<arith::MaximumFOp>(op, x, bound);
+    else if (isBound(compare.getLhs()) && compare.getRhs() == x)
+      rewriter.replaceOpWithNewOp<arith::MinimumFOp>(op, x, bound);
+    else
+      return failure();
+    return success();
+  }
+};
+} // namespace
 
 /// Rewrites what is of the dialect, and leaves the rest as it is.
 template <typename Dialect> static LogicalResult lower(gpu::GPUModuleOp module, RewritePatternSet patterns) {
@@ -48,6 +78,9 @@ static void passOperandsAsArray(gpu::GPUModuleOp module) {
 
 LogicalResult lowerToNvvm(gpu::GPUModuleOp module) {
   MLIRContext *context = module.getContext();
+  RewritePatternSet ofBounds(context);
+  ofBounds.add<BoundByNumber>(context);
+  walkAndApplyPatterns(module, std::move(ofBounds));
   LLVMTypeConverter types(context);
   RewritePatternSet ofLoops(context), ofMath(context);
   populateSCFToControlFlowConversionPatterns(ofLoops);

@@ -1,5 +1,6 @@
 //===- LowerKernels.cpp - Kernels to the LLVM dialect -----------------------===//
 
+#include "passes/codegen/Element.h"
 #include "passes/codegen/host/HostMachine.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -21,8 +22,27 @@ using namespace mlir;
 
 namespace gpuc::codegen {
 
+static bool roundsToBfloat16(arith::TruncFOp op) { return getElementTypeOrSelf(op.getType()).isBF16(); }
+
+namespace {
+/// The CPU's own instruction flushes denormal numbers, and most CPUs have none.
+struct RoundToBfloat16 : OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &rewriter) const override {
+    if (!roundsToBfloat16(op))
+      return failure();
+    ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
+    Expr bits = bitsOfBfloat16({builder, op.getIn()});
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), bits.value());
+    return success();
+  }
+};
+} // namespace
+
 static RewritePatternSet loopPatterns(MLIRContext *context) {
   RewritePatternSet patterns(context);
+  patterns.add<RoundToBfloat16>(context);
   populateSCFToControlFlowConversionPatterns(patterns);
   return patterns;
 }
@@ -48,6 +68,7 @@ KernelLowering::KernelLowering(MLIRContext *context)
 LogicalResult KernelLowering::run(ModuleOp module) const {
   ConversionTarget noLoops(*module.getContext());
   noLoops.addIllegalDialect<scf::SCFDialect>();
+  noLoops.addDynamicallyLegalOp<arith::TruncFOp>([](arith::TruncFOp op) { return !roundsToBfloat16(op); });
   noLoops.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
   if (failed(applyPartialConversion(module, noLoops, loops_)))
     return failure();

@@ -19,6 +19,7 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
@@ -252,6 +253,37 @@ std::set<std::string> replaceIntrinsics(llvm::Module &module) {
       continue;
     }
     int entry = name.starts_with("llvm.nvvm.read.ptx.sreg.tid.x")     ? 0
+/// cvt.rn.bf16.f32, for which a CPU calls a library: to the nearest, ties to even, and one NaN for all.
+void replaceBfloat16Roundings(llvm::Module &module) {
+  std::vector<llvm::FPTruncInst *> roundings;
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *rounding = dyn_cast<llvm::FPTruncInst>(&instruction);
+          rounding && rounding->getType()->getScalarType()->isBFloatTy())
+        roundings.push_back(rounding);
+  for (llvm::FPTruncInst *rounding : roundings) {
+    llvm::IRBuilder<> builder(rounding);
+    llvm::Value *number = rounding->getOperand(0);
+    auto ofShape = [&](llvm::Type *element) { return number->getType()->getWithNewType(element); };
+    auto integer = [&](uint32_t value) {
+      return llvm::ConstantInt::get(ofShape(builder.getInt32Ty()), value);
+    };
+    llvm::Value *bits = builder.CreateBitCast(number, ofShape(builder.getInt32Ty()));
+    llvm::Value *kept = builder.CreateLShr(bits, integer(16)),
+                *rest = builder.CreateAnd(bits, integer(0xFFFF));
+    llvm::Value *isOdd = builder.CreateICmpNE(builder.CreateAnd(kept, integer(1)), integer(0));
+    llvm::Value *isUp =
+        builder.CreateOr(builder.CreateICmpUGT(rest, integer(0x8000)),
+                         builder.CreateAnd(builder.CreateICmpEQ(rest, integer(0x8000)), isOdd));
+    llvm::Value *nearest = builder.CreateAdd(kept, builder.CreateZExt(isUp, kept->getType()));
+    llvm::Value *result =
+        builder.CreateSelect(builder.CreateFCmpUNO(number, number), integer(0x7FFF), nearest);
+    result = builder.CreateTrunc(result, ofShape(builder.getInt16Ty()));
+    rounding->replaceAllUsesWith(builder.CreateBitCast(result, rounding->getType()));
+    rounding->eraseFromParent();
+  }
+}
+
                 : name.starts_with("llvm.nvvm.read.ptx.sreg.ctaid.x") ? 1
                 : name.starts_with("llvm.nvvm.barrier")               ? 2
                 : name == "llvm.nvvm.shfl.sync.bfly.f32"              ? 3
@@ -380,6 +412,7 @@ void EmulatedModule::run(const std::string &symbol, uint32_t grid, uint32_t bloc
     if (hasBarriers(symbol))
       Fibers::run(block, [&] { kernel(operands); });
     else
+  replaceBfloat16Roundings(*llvmModule);
       for (currentThread = static_cast<int>(block); currentThread-- > 0;)
         kernel(operands);
 }

@@ -423,6 +423,17 @@ TEST(Cuda, GivesEqualBytesForEqualKernelsInAnyOrder) {
   EXPECT_EQ(b->symbols, (std::vector{a->symbols[2], a->symbols[0], a->symbols[1], a->symbols[0]}));
 }
 
+TEST(Cuda, RoundsToBf16AndBoundsByOneInstructionEach) {
+  const std::string type = "tensor<4194304xbf16>"; // so many that each thread takes eight
+  KernelText text({type}, {type}, "%0 = gpuc.exp %a0 : " + type + "\ngpuc.yield %0 : " + type);
+  text.block().getParentOp()->setAttr(kAlignedAttr, mlir::UnitAttr::get(text.block().front().getContext()));
+  std::string ptx = compileForCuda(text, *CudaTarget::parse("sm_80")).ptx;
+  EXPECT_NE(ptx.find("cvt.rn.bf16x2.f32"), std::string::npos) << ptx;
+  EXPECT_EQ(ptx.find("setp.nan"), std::string::npos) << "no NaN is looked for";
+  EXPECT_NE(ptx.find("min.NaN.f32"), std::string::npos) << ptx;
+  EXPECT_EQ(ptx.find("selp.f32"), std::string::npos) << ptx;
+}
+
 TEST(Cuda, MakesDoWithPtxWhereThereIsNoPtxas) {
   std::string path = getenv("PATH") ? getenv("PATH") : "",
               home = getenv("CUDA_HOME") ? getenv("CUDA_HOME") : "";
