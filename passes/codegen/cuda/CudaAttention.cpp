@@ -189,8 +189,11 @@ static std::unique_ptr<TileEmitter> createTiles(gpu::GPUFuncOp function, Implici
                                                 const AttentionKernel &kernel) {
   if (!kernel.usesTensorCores())
     return std::make_unique<FmaTiles>(function, builder);
+  bool isOfKeys = kernel.part == AttentionPart::KeyValueGradient;
+  const AttentionTensor &a = isOfKeys ? kernel.query : kernel.key,
+                        &b = isOfKeys ? kernel.cotangent : kernel.value;
   return std::make_unique<TensorTiles>(function, builder, kernel.query.kind, kernel.tileShape().columns,
-                                       std::pair(kernel.key.width, kernel.value.width));
+                                       std::pair(a.width, b.width), a.isInChunks() && b.isInChunks());
 }
 
 AttentionEmitter::AttentionEmitter(gpu::GPUFuncOp function, const AttentionKernel &kernel)
@@ -198,14 +201,14 @@ AttentionEmitter::AttentionEmitter(gpu::GPUFuncOp function, const AttentionKerne
       builder_(ImplicitLocOpBuilder::atBlockBegin(function.getLoc(), &function.getBody().front())),
       pointers_(llvm::to_vector_of<Value>(function.getArguments())),
       tiles_(createTiles(function, builder_, kernel)), rowsEach_(tiles_->rowsEach()),
-      columnsEach_(tiles_->columnsEach()) {
+      columnsEach_(tiles_->columnsEach()), scale_(kernel.shape.scale * tiles_->logOfE()) {
   if (drops()) {
     seed_ = tiles_->load(pointers_[kernel.seed], ElementKind::I64, wideNumber(0));
     step_ = tiles_->load(pointers_[kernel.step], ElementKind::I64, wideNumber(0));
   }
   if (kernel.part == AttentionPart::KeyValueGradient) {
-    logarithms_ = sharedArray(function, builder_, builder_.getF32Type(), TileEmitter::size);
-    deltas_ = sharedArray(function, builder_, builder_.getF32Type(), TileEmitter::size);
+    logarithms_ = sharedArray(function, builder_, builder_.getF32Type(), 2 * TileEmitter::size);
+    deltas_ = sharedArray(function, builder_, builder_.getF32Type(), 2 * TileEmitter::size);
   }
 }
 
@@ -240,7 +243,7 @@ std::pair<Expr, Expr> AttentionEmitter::splitBlock(int64_t tiles, bool lastFirst
 AttentionEmitter::Head AttentionEmitter::headOf(Expr batch, Expr head) {
   Expr group = divideUnsigned(head, kernel_.shape.headsPerGroup());
   Expr row = (batch * wideNumber(kernel_.shape.heads) + head) * wideNumber(kernel_.shape.queries);
-  return {batch, head, group, row};
+  return {batch, head, group, row, {}};
 }
 
 std::pair<Expr, AttentionEmitter::Head> AttentionEmitter::enterQueries() {
@@ -271,18 +274,26 @@ State AttentionEmitter::overTiles(Head head, Expr low, Expr high, bool seesAll, 
 
 static Expr smaller(Expr a, Expr b) { return select(less(a, b), a, b); }
 
-State AttentionEmitter::overKeys(const Head &head, Expr query0, const State &start, TileBody body) {
+State AttentionEmitter::overKeys(Head head, Expr query0, const State &start, TileBody body) {
+  const bool isCausal = kernel_.shape.causal;
   Expr all = number(kernel_.shape.keys);
-  if (!kernel_.shape.causal)
-    return overTiles(head, number(0), all, false, start, body);
-  Expr end = smaller(query0 + number(TileEmitter::size), all);
-  return overTiles(head, number(0), end, false, start, body);
+  head.end = isCausal ? smaller(query0 + number(TileEmitter::size), all) : all;
+  tiles_->begin(keysOf(kernel_.key, head), keysOf(kernel_.value, head), number(0), head.end);
+  if (!isCausal || !kernel_.isPlain())
+    return overTiles(head, number(0), head.end, false, start, body);
+  Expr diagonal = smaller(query0, all);
+  State before = overTiles(head, number(0), diagonal, true, start, body);
+  return overTiles(head, diagonal, head.end, false, before, body);
 }
 
-State AttentionEmitter::overQueries(const Head &head, Expr key0, const State &start, TileBody body) {
+State AttentionEmitter::overQueries(Head head, Expr key0, const State &start, TileBody body) {
+  const bool isCausal = kernel_.shape.causal;
   Expr all = number(kernel_.shape.queries);
-  if (!kernel_.shape.causal || !kernel_.isPlain()) // queries before the first key see none of them
-    return overTiles(head, kernel_.shape.causal ? key0 : number(0), all, false, start, body);
+  Expr first = isCausal ? key0 : number(0); // queries before the first key see none of them
+  head.end = all;
+  tiles_->begin(queriesOf(kernel_.query, head), queriesOf(kernel_.cotangent, head), first, all);
+  if (!isCausal || !kernel_.isPlain())
+    return overTiles(head, first, all, false, start, body);
   Expr behind = smaller(key0 + number(TileEmitter::size), all);
   State before = overTiles(head, key0, behind, false, start, body);
   return overTiles(head, behind, all, true, before, body);
@@ -294,9 +305,8 @@ State AttentionEmitter::overQueries(const Head &head, Expr key0, const State &st
 
 Expr AttentionEmitter::probability(Expr product, Expr logarithm, const Head &head, Expr query, Expr key) {
   if (kernel_.usesTensorCores()) // with one rounding less
-    return tiles_->exponential(
-        maskedScore(fma(product, product.real(kernel_.shape.scale), -logarithm), head, query, key));
-  return tiles_->exponential(score(product, head, query, key) - logarithm);
+    return tiles_->power(maskedScore(fma(product, product.real(scale_), -logarithm), head, query, key));
+  return tiles_->power(score(product, head, query, key) - logarithm);
 }
 
 Expr AttentionEmitter::maskedScore(Expr score, const Head &head, Expr query, Expr key) {
@@ -321,7 +331,7 @@ Expr AttentionEmitter::maskedScore(Expr score, const Head &head, Expr query, Exp
     if (shape.mask == AttentionMask::flags)
       require(isSeen, mask);
     else
-      score = score + mask;
+      score = fma(mask, mask.real(tiles_->logOfE()), score);
   }
   return isSeen ? select(isSeen, score, score.real(-std::numeric_limits<double>::infinity())) : score;
 }
@@ -368,7 +378,7 @@ Expr AttentionEmitter::logSumExpOf(const Head &head, Expr query) {
   Expr position = head.firstRow + wide(select(exists, query, number(0)));
   Expr log = tiles_->load(pointers_[*kernel_.logSumExp], ElementKind::F32, position);
   Expr isNumber = notEqual(log, log.real(-std::numeric_limits<double>::infinity()));
-  return select(exists & isNumber, log, log.real(0));
+  return select(exists & isNumber, log * tiles_->logOfE(), log.real(0));
 }
 
 void AttentionEmitter::storeRows(const State &sums, const GlobalRows &to, Expr row0,

@@ -79,6 +79,7 @@ private:
   struct Head {
     Expr batch, head, group;
     Expr firstRow;        ///< Of its queries among all.
+    Expr end;             ///< Of the rows whose tiles are computed.
     bool seesAll = false; ///< The tile that is computed lies before the diagonal.
   };
   using TileBody = llvm::function_ref<State(const Head &, Expr, const State &)>;
@@ -105,17 +106,22 @@ private:
   }
   /// A loop over the tiles of keys that queries from query0 on see, and over those of queries that see keys
   /// from key0 on. Where there are registers for two loops, behind the diagonal nobody asks what is seen.
-  State overKeys(const Head &head, Expr query0, const State &start, TileBody body);
-  State overQueries(const Head &head, Expr key0, const State &start, TileBody body);
+  State overKeys(Head head, Expr query0, const State &start, TileBody body);
+  State overQueries(Head head, Expr key0, const State &start, TileBody body);
   State overTiles(Head head, Expr low, Expr high, bool seesAll, const State &start, TileBody body);
 
-  /// scale · product + mask, -∞ where nothing is seen.
+  /// (scale · product + mask) · logOfE, -∞ where nothing is seen; all of it is powers of the tiles' base.
   Expr score(Expr product, const Head &head, Expr query, Expr key) {
-    return maskedScore(product * kernel_.shape.scale, head, query, key);
+    return maskedScore(product * scale_, head, query, key);
   }
-  /// The same of scale · product, or of what differs from it.
+  /// What is left to multiply scores by where a row's largest is taken off them, which costs nothing there.
+  double lateScale() const {
+    bool isLate = kernel_.usesTensorCores() && kernel_.shape.mask != AttentionMask::addends && scale_ > 0;
+    return isLate ? scale_ : 1;
+  }
+  /// The same of scale · product · logOfE, or of what differs from it.
   Expr maskedScore(Expr score, const Head &head, Expr query, Expr key);
-  /// exp(score - logarithm).
+  /// exp(score - logarithm), which is times logOfE too.
   Expr probability(Expr product, Expr logarithm, const Head &head, Expr query, Expr key);
   /// Which of two or four keys that adjoin dropout keeps, as i1. The first one is a multiple of so many.
   llvm::SmallVector<Expr, 4> keptBy(const Head &head, Expr query, Expr firstKey, int64_t count);
@@ -125,7 +131,7 @@ private:
   Expr dropped(Expr x, Expr isKept);
   bool drops() const { return kernel_.shape.dropout > 0; }
 
-  /// log_sum_exp of a query, 0 where it sees nothing or there is no such query.
+  /// log_sum_exp of a query, times logOfE, 0 where it sees nothing or there is no such query.
   Expr logSumExpOf(const Head &head, Expr query);
   /// The same and deltaOf, of the tile's queries, by the threads of its rows.
   std::pair<State, State> statisticsOf(const Head &head, Expr query0);
@@ -150,8 +156,9 @@ private:
   llvm::SmallVector<mlir::Value> pointers_;
   std::unique_ptr<TileEmitter> tiles_;
   const int64_t rowsEach_, columnsEach_; // of a tile, that a thread holds
+  const double scale_;                   // of scores, times logOfE
   Expr seed_, step_;                     // of dropout
-  mlir::Value logarithms_, deltas_; // of KeyValueGradient, in shared memory: one for each query of a tile
+  mlir::Value logarithms_, deltas_; // of KeyValueGradient, in shared memory: one for each query of two tiles
 };
 
 } // namespace gpuc::codegen

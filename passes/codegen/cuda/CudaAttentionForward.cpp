@@ -28,24 +28,28 @@ static Expr shiftOf(Expr maximum) {
   return select(equal(maximum, maximum.real(minusInfinity)), maximum.real(0), maximum);
 }
 
-/// `carried`: m and l of each row, and the sums of its values.
+/// `carried`: m and l of each row, and the sums of its values. m is less what scores are scaled by late.
 State AttentionEmitter::forwardTile(const Head &head, const TileOperand &queries, Expr key0,
                                     const State &carried) {
-  auto [keys, values] = tiles_->stage(keysOf(kernel_.key, head), keysOf(kernel_.value, head), key0);
+  auto [keys, values] = tiles_->stage(keysOf(kernel_.key, head), keysOf(kernel_.value, head), key0, head.end);
   State scores = tiles_->products(queries, keys);
   State next(carried);
   int64_t columns = tiles_->columnsOf(kernel_.value.width);
+  const double scale = lateScale();
   for (int64_t i = 0; i < rowsEach_; ++i) {
     Expr query = queries.row0 + row(i), *mine = &scores[columnsEach_ * i];
     Expr largest = carried[i];
     for (int64_t j = 0; j < columnsEach_; ++j) {
-      mine[j] = score(mine[j], head, query, key0 + column(j));
+      Expr key = key0 + column(j);
+      mine[j] = scale == 1 ? score(mine[j], head, query, key) : maskedScore(mine[j], head, query, key);
       largest = tiles_->larger(largest, mine[j]);
     }
     largest = tiles_->acrossColumns(largest, [&](Expr a, Expr b) { return tiles_->larger(a, b); });
-    Expr shift = shiftOf(largest), rescale = tiles_->exponential(carried[i] - shift);
+    Expr shift = shiftOf(largest) * scale;
+    auto shifted = [&](Expr score) { return tiles_->power(fma(score, score.real(scale), -shift)); };
+    Expr rescale = shifted(carried[i]);
     for (int64_t j = 0; j < columnsEach_; ++j)
-      mine[j] = tiles_->exponential(mine[j] - shift);
+      mine[j] = shifted(mine[j]);
     Expr sum = sumOf(ArrayRef<Expr>(mine, columnsEach_));
     sum = tiles_->acrossColumns(sum, [](Expr a, Expr b) { return a + b; });
     next[i] = largest;
@@ -90,7 +94,7 @@ void AttentionEmitter::emitForward() {
     Expr query = query0 + row(i);
     Expr isMine = equal(tiles_->column(), number(0)) & less(query, number(kernel_.shape.queries));
     tiles_->ifHolds(isMine, [&, &head = head] {
-      Expr log = shiftOf(end[i]) + emitLog(end[rowsEach_ + i]);
+      Expr log = shiftOf(end[i]) * (lateScale() / tiles_->logOfE()) + emitLog(end[rowsEach_ + i]);
       tiles_->store(select(isNothing(i), log.real(minusInfinity), log), pointers_[*kernel_.logSumExp],
                     ElementKind::F32, head.firstRow + wide(query));
     });

@@ -30,7 +30,7 @@ void AttentionEmitter::emitQueryGradient() {
   TileOperand cotangent = tiles_->hold(queriesOf(kernel_.cotangent, head), query0, /*inRegisters=*/true);
   auto addTile = [&, query0 = query0, &logarithms = logarithms, &deltas = deltas](const Head &head, Expr key0,
                                                                                   const State &sums) {
-    auto [key, value] = tiles_->stage(keysOf(kernel_.key, head), keysOf(kernel_.value, head), key0);
+    auto [key, value] = tiles_->stage(keysOf(kernel_.key, head), keysOf(kernel_.value, head), key0, head.end);
     State p = tiles_->products(query, key);
     for (int64_t i = 0; i < rowsEach_; ++i)
       for (int64_t j = 0; j < columnsEach_; ++j) {
@@ -56,22 +56,22 @@ void AttentionEmitter::emitQueryGradient() {
 /// value's.
 State AttentionEmitter::keyValueTile(const Head &head, const TileOperand &key, const TileOperand &value,
                                      Expr query0, const State &carried) {
-  Expr key0 = key.row0;
+  Expr key0 = key.row0, turn = tiles_->turn(query0) * number(TileEmitter::size);
   auto [logarithms, deltas] = statisticsOf(head, query0); // here rows are queries
   auto share = [&, &logarithms = logarithms, &deltas = deltas] {
     tiles_->ifHolds(equal(tiles_->column(), number(0)), [&] {
       for (int64_t i = 0; i < rowsEach_; ++i) {
-        tiles_->storeShared(logarithms_, row(i), logarithms[i]);
-        tiles_->storeShared(deltas_, row(i), deltas[i]);
+        tiles_->storeShared(logarithms_, turn + row(i), logarithms[i]);
+        tiles_->storeShared(deltas_, turn + row(i), deltas[i]);
       }
     });
   };
-  auto [query, cotangent] =
-      tiles_->stage(queriesOf(kernel_.query, head), queriesOf(kernel_.cotangent, head), query0, share);
+  auto [query, cotangent] = tiles_->stage(queriesOf(kernel_.query, head), queriesOf(kernel_.cotangent, head),
+                                          query0, head.end, share);
   State p = tiles_->products(key, query);
   SmallVector<SmallVector<Expr, 4>> kept; // of each query
   for (int64_t j = 0; j < columnsEach_; ++j) {
-    Expr log = tiles_->loadShared(logarithms_, column(j), 1);
+    Expr log = tiles_->loadShared(logarithms_, turn + column(j), 1);
     for (int64_t i = 0; i < rowsEach_; ++i) {
       Expr &mine = p[columnsEach_ * i + j];
       mine = probability(mine, log, head, query0 + column(j), key0 + row(i));
@@ -93,7 +93,7 @@ State AttentionEmitter::keyValueTile(const Head &head, const TileOperand &key, c
 
   State slopes = afterDropout(tiles_->products(value, cotangent));
   for (int64_t j = 0; j < columnsEach_; ++j) {
-    Expr delta = tiles_->loadShared(deltas_, column(j), 1);
+    Expr delta = tiles_->loadShared(deltas_, turn + column(j), 1);
     for (int64_t i = 0; i < rowsEach_; ++i)
       slopes[columnsEach_ * i + j] = p[columnsEach_ * i + j] * (slopes[columnsEach_ * i + j] - delta);
   }

@@ -26,7 +26,7 @@ FmaTiles::FmaTiles(gpu::GPUFuncOp function, ImplicitLocOpBuilder &builder) : Til
   kept_ = sharedArray(function, builder, builder.getF32Type(), size * keptStride);
 }
 
-Expr FmaTiles::exponential(Expr x) { return emitExp(x); }
+Expr FmaTiles::power(Expr x) { return emitExp(x); }
 
 Expr FmaTiles::dot(const GlobalRows &a, const GlobalRows &b, Expr row) {
   Expr exists = less(row, number(a.rows)), sum = real(0);

@@ -27,7 +27,8 @@ public:
   Expr columnOf(int64_t width, int64_t j) override;
   Expr dot(const GlobalRows &a, const GlobalRows &b, Expr row) override;
   Expr larger(Expr a, Expr b) override { return select(less(a, b), b, a); }
-  Expr exponential(Expr x) override;
+  Expr power(Expr x) override;
+  double logOfE() const override { return 1; }
 
 private:
   static constexpr int64_t each = 4;  ///< Rows and columns of a tile that a thread holds.

@@ -12,17 +12,22 @@ namespace gpuc::codegen {
 
 constexpr int64_t warp = 32;
 constexpr int64_t warpRows = 16;
-constexpr int64_t chunk = 8; ///< Elements of one access of 16 bytes.
+constexpr int64_t chunk = 8;                   ///< Elements of one access of 16 bytes.
+constexpr int64_t mostSharedBytes = 46 * 1024; ///< Of 48 KiB, some of which attention keeps numbers in.
 
 TensorTiles::TensorTiles(gpu::GPUFuncOp function, ImplicitLocOpBuilder &builder, ElementKind kind,
-                         int64_t columns, std::pair<int64_t, int64_t> widths)
+                         int64_t columns, std::pair<int64_t, int64_t> widths, bool isInChunks)
     : TileEmitter(builder, shapeOf(columns)), kind_(kind) {
   lane_ = remainderUnsigned(thread_, warp);
   firstRow_ = divideUnsigned(thread_, warp) * number(warpRows) + divideUnsigned(lane_, 4);
   firstColumn_ = column_ * number(2);
+  const int64_t elements = columns * (strideOf(widths.first) + strideOf(widths.second));
+  copiesAhead_ =
+      isInChunks && isEven(widths.first) && isEven(widths.second) && 2 * 2 * elements <= mostSharedBytes;
+  const int64_t times = copiesAhead_ ? 2 : 1;
   Type element = builder.getI16Type();
-  staged_ = sharedArray(function, builder, element, columns * strideOf(widths.first));
-  otherStaged_ = sharedArray(function, builder, element, columns * strideOf(widths.second));
+  staged_ = sharedArray(function, builder, element, times * columns * strideOf(widths.first));
+  otherStaged_ = sharedArray(function, builder, element, times * columns * strideOf(widths.second));
 }
 
 Expr TensorTiles::columnOf(int64_t, int64_t j) { return firstColumn_ + number(j / 2 * 8 + j % 2); }
@@ -74,6 +79,11 @@ TensorTiles::Words TensorTiles::loadWords(const GlobalRows &from, Expr row, Expr
                                           int64_t below) {
   if (!from.isInChunks)
     return loadOneByOne(from, row + number(below), column, words);
+  auto [position, exists] = placeOf(from, row, column, below);
+  return loadAdjoining(from, position, exists, words);
+}
+
+std::pair<Expr, Expr> TensorTiles::placeOf(const GlobalRows &from, Expr row, Expr column, int64_t below) {
   // One place, and what is known beside it: addresses that differ by numbers in the code take no registers.
   Expr position = wide(row) * wideNumber(from.stride) + wide(column) + wideNumber(below * from.stride),
        exists;
@@ -85,7 +95,7 @@ TensorTiles::Words TensorTiles::loadWords(const GlobalRows &from, Expr row, Expr
   }
   if (exists)
     position = select(exists, position, wideNumber(0));
-  return loadAdjoining(from, position, exists, words);
+  return {position, exists};
 }
 
 TensorTiles::Words TensorTiles::loadFragment(const GlobalRows &from, Expr row0, Expr k) {
@@ -163,11 +173,11 @@ TensorTiles::Move TensorTiles::moveBelow(const GlobalRows &from, Expr row0, int6
 
 SmallVector<TensorTiles::Move> TensorTiles::movesOf(const GlobalRows &from, Expr row0) {
   const int64_t inRow = paddedWidth(from.width) / chunk, all = chunksOf(from);
-  const bool isEven = shape_.threads % inRow == 0 && all % shape_.threads == 0;
   SmallVector<Move> moves;
   if (from.isInChunks)
     for (int64_t first = 0; first < all; first += shape_.threads)
-      moves.push_back(isEven ? moveBelow(from, row0, first / inRow) : moveOf(from, row0, number(first)));
+      moves.push_back(isEven(from.width) ? moveBelow(from, row0, first / inRow)
+                                         : moveOf(from, row0, number(first)));
   return moves;
 }
 
@@ -195,8 +205,54 @@ void TensorTiles::storeMove(const GlobalRows &from, const Move &move, Value arra
   move.exists ? ifHolds(move.exists, store) : store();
 }
 
+Value TensorTiles::partOf(Value array, int64_t width, Expr row0) {
+  return advance(array, kind_, turn(row0) * number(shape_.columns * strideOf(width)));
+}
+
+void TensorTiles::copyAhead(const GlobalRows &from, Expr row0, Value array) {
+  const int64_t inRow = paddedWidth(from.width) / chunk, stride = strideOf(from.width);
+  Expr row = divideUnsigned(thread_, inRow), column = remainderUnsigned(thread_, inRow) * number(chunk);
+  Value to = advance(partOf(array, from.width, row0), kind_, row * number(stride) + column);
+  constexpr unsigned globalAddressSpace = 1; // as PTX numbers it
+  Type global = LLVM::LLVMPointerType::get(builder_.getContext(), globalAddressSpace);
+  for (int64_t below = 0; below < shape_.columns; below += shape_.threads / inRow) {
+    auto [position, exists] = placeOf(from, row0 + row, column, below);
+    Value source =
+        LLVM::AddrSpaceCastOp::create(builder_, global, advance(from.pointer, from.kind, position));
+    Value target = advance(to, kind_, number(below * stride));
+    // Of what does not exist 0 bytes are read, and zeros written.
+    Expr bytes = exists ? select(exists, number(2 * chunk), number(0)) : number(2 * chunk);
+    LLVM::CallIntrinsicOp::create(builder_,
+                                  builder_.getStringAttr("llvm.nvvm.cp.async.cg.shared.global.16.s"),
+                                  ValueRange{target, source, bytes.value()});
+  }
+}
+
+void TensorTiles::copyAhead(const GlobalRows &a, const GlobalRows &b, Expr row0, Expr end) {
+  ifHolds(less(row0, end), [&] {
+    copyAhead(a, row0, staged_);
+    copyAhead(b, row0, otherStaged_);
+  });
+}
+
+void TensorTiles::begin(const GlobalRows &a, const GlobalRows &b, Expr row0, Expr end) {
+  if (!copiesAhead_)
+    return;
+  barrier(); // what lies there has been read
+  copyAhead(a, b, row0, end);
+}
+
 std::pair<TileOperand, TileOperand> TensorTiles::stage(const GlobalRows &a, const GlobalRows &b, Expr row0,
-                                                       llvm::function_ref<void()> meanwhile) {
+                                                       Expr end, llvm::function_ref<void()> meanwhile) {
+  if (copiesAhead_) {
+    meanwhile();
+    LLVM::CallIntrinsicOp::create(builder_, builder_.getStringAttr("llvm.nvvm.cp.async.wait.all"),
+                                  ValueRange());
+    barrier(); // this tile is there, and the one before has been read
+    copyAhead(a, b, row0 + number(shape_.columns), end);
+    return {{a, row0, {}, partOf(staged_, a.width, row0)},
+            {b, row0, {}, partOf(otherStaged_, b.width, row0)}};
+  }
   SmallVector<Move> ofA = movesOf(a, row0), ofB = movesOf(b, row0);
   barrier(); // what lies there has been read
   storeMoves(a, row0, ofA, staged_);
@@ -231,6 +287,8 @@ Expr TensorTiles::pack(Expr low, Expr high) {
 }
 
 Expr TensorTiles::unpack(Expr word, int64_t element) {
+  if (kind_ == ElementKind::BF16) // the upper half of an f32
+    return floatFromBits(element ? word & word.integer(0xFFFF0000) : shiftLeft(word, 16));
   return toCompute(narrow(element ? shiftRight(word, 16) : word, builder_.getI16Type()), kind_);
 }
 
@@ -309,17 +367,9 @@ Expr TensorTiles::larger(Expr a, Expr b) {
   return {builder_, arith::MaximumFOp::create(builder_, a.value(), b.value())};
 }
 
-/// 2^n · 2^r with n = round(x · log2 e): what is multiplied has 8 or 11 bits, and this 23. Below 2^-126.5 it
-/// is 0: n is -127 there, and its power's bits are none.
-Expr TensorTiles::exponential(Expr x) {
-  x = larger(x, x.real(-88.1));
-  const double log2e = 0x1.71547652b82fep0;
-  // The sum's low bits are n; shifted, with the floats' own bias, 2^n.
-  Expr shifter = x.real(0x1.8p23 + 127), shifted = fma(x, x.real(log2e), shifter), n = shifted - shifter;
-  Expr rest = fma(x, x.real(log2e), -n);
-  static const double coefficients[] = {1.0000000754548972,  0.6931471880262287,   0.24022107485308208,
-                                        0.05550357114219461, 0.009676031918326564, 0.0013390863364533504};
-  return horner(rest, coefficients) * floatFromBits(shiftLeft(bitsOf(shifted), 23));
+/// Off by up to 2^-22 of it [PTX ISA, "ex2"], where what is multiplied has 8 or 11 bits.
+Expr TensorTiles::power(Expr x) {
+  return {builder_, intrinsic("llvm.nvvm.ex2.approx.ftz", x.type(), {x.value()})};
 }
 
 } // namespace gpuc::codegen

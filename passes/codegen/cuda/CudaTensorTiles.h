@@ -6,13 +6,16 @@
 // a tile that is multiplied is rounded to the operands' type, in registers.
 //
 // What all warps read (`stage`) lies in shared memory, rows padded by 16 bytes, so that the 8 rows that
-// ldmatrix reads at a time meet in no bank; widths are padded to multiples of 16 by zeros. What each warp
+// ldmatrix reads at a time meet in no bank; widths are padded to multiples of 16 by zeros. Where there is
+// room for two of each, the next tile is copied there (cp.async) while this one is computed. What each warp
 // reads of its own rows for all tiles (`hold`) stays in registers, or is read again where there are too few.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "passes/codegen/cuda/CudaTiles.h"
+
+#include <numbers>
 
 namespace gpuc::codegen {
 
@@ -21,14 +24,15 @@ public:
   /// Of tiles with so many columns.
   static constexpr TileShape shapeOf(int64_t columns) { return {128, columns, 2, columns / 4, 4}; }
 
-  /// `kind`: F16 or BF16. `widths`: of what is staged.
+  /// `kind`: F16 or BF16. `widths`: of what is staged, which `isInChunks`, or not.
   TensorTiles(mlir::gpu::GPUFuncOp function, mlir::ImplicitLocOpBuilder &builder, ElementKind kind,
-              int64_t columns, std::pair<int64_t, int64_t> widths);
+              int64_t columns, std::pair<int64_t, int64_t> widths, bool isInChunks);
 
   Expr row(int64_t i) override { return firstRow_ + number(8 * i); }
   Expr column(int64_t j) override { return columnOf(0, j); }
   TileOperand hold(const GlobalRows &rows, Expr row0, bool inRegisters) override;
-  std::pair<TileOperand, TileOperand> stage(const GlobalRows &a, const GlobalRows &b, Expr row0,
+  void begin(const GlobalRows &a, const GlobalRows &b, Expr row0, Expr end) override;
+  std::pair<TileOperand, TileOperand> stage(const GlobalRows &a, const GlobalRows &b, Expr row0, Expr end,
                                             llvm::function_ref<void()> meanwhile) override;
   State products(const TileOperand &a, const TileOperand &b) override;
   State accumulate(const State &sums, const State &tile, const TileOperand &b) override;
@@ -36,7 +40,8 @@ public:
   void storeRow(const State &values, const GlobalRows &to, Expr row) override;
   Expr dot(const GlobalRows &a, const GlobalRows &b, Expr row) override;
   Expr larger(Expr a, Expr b) override;
-  Expr exponential(Expr x) override;
+  Expr power(Expr x) override;
+  double logOfE() const override { return std::numbers::log2e; }
 
 private:
   /// Words (i32) of two elements each.
@@ -53,6 +58,8 @@ private:
   /// Elements [column, column + 2 · words) of the row `below` rows below a row, zeros where there are none.
   /// The column is a multiple of two; of eight, if there are four words.
   Words loadWords(const GlobalRows &from, Expr row, Expr column, int64_t words, int64_t below = 0);
+  /// Where element (row + below, column) lies, and whether it does; null: it is known to.
+  std::pair<Expr, Expr> placeOf(const GlobalRows &from, Expr row, Expr column, int64_t below);
   Words loadAdjoining(const GlobalRows &from, Expr position, Expr exists, int64_t words);
   Words loadOneByOne(const GlobalRows &from, Expr row, Expr column, int64_t words);
   /// Elements that one access moves, of a tile's rows: how many there are, and number `first` + the thread's.
@@ -60,6 +67,15 @@ private:
   Move moveOf(const GlobalRows &from, Expr row0, Expr first);
   /// The same where threads go on by whole rows, with one place for all moves.
   Move moveBelow(const GlobalRows &from, Expr row0, int64_t below);
+  /// Whether threads go on by whole rows, each with as many moves.
+  bool isEven(int64_t width) const {
+    const int64_t inRow = paddedWidth(width) / 8;
+    return shape_.threads % inRow == 0 && shape_.columns * inRow % shape_.threads == 0;
+  }
+  /// Begins the copies of a tile, if it is one before the end, to its turn's part of both arrays.
+  void copyAhead(const GlobalRows &a, const GlobalRows &b, Expr row0, Expr end);
+  void copyAhead(const GlobalRows &from, Expr row0, mlir::Value array);
+  mlir::Value partOf(mlir::Value array, int64_t width, Expr row0);
   /// This thread's part of the moves that take one load each; of others none.
   llvm::SmallVector<Move> movesOf(const GlobalRows &from, Expr row0);
   /// Ends them, or does the others one after another: their loads would take many registers at once.
@@ -79,6 +95,7 @@ private:
   mlir::Value intrinsic(llvm::StringRef name, mlir::Type result, llvm::ArrayRef<mlir::Value> arguments);
 
   ElementKind kind_;
+  bool copiesAhead_;
   Expr lane_, firstRow_, firstColumn_;
   mlir::Value staged_, otherStaged_; // arrays of 16-bit elements in shared memory
 };

@@ -18,7 +18,7 @@ TileEmitter::TileEmitter(ImplicitLocOpBuilder &builder, const TileShape &shape)
 }
 
 std::pair<TileOperand, TileOperand> TileEmitter::stage(const GlobalRows &a, const GlobalRows &b, Expr row0,
-                                                       llvm::function_ref<void()> meanwhile) {
+                                                       Expr, llvm::function_ref<void()> meanwhile) {
   meanwhile();
   return {{a, row0, {}, {}}, {b, row0, {}, {}}};
 }

@@ -56,10 +56,15 @@ public:
 
   /// For `products`, once for all tiles; in registers, if that says so and the emitter has a use for it.
   virtual TileOperand hold(const GlobalRows &rows, Expr row0, bool) { return {rows, row0, {}, {}}; }
-  /// For `products` and `accumulate`, until the next time. `meanwhile` may write to shared memory what all
-  /// threads read afterwards. All threads of the block take part, as in all below.
-  virtual std::pair<TileOperand, TileOperand>
-  stage(const GlobalRows &a, const GlobalRows &b, Expr row0, llvm::function_ref<void()> meanwhile = [] {});
+  /// For `products` and `accumulate`, until the next time. Tiles follow one another from where `begin` was
+  /// told to `end`. `meanwhile` may write to shared memory what all threads read afterwards, to a place that
+  /// the tile before did not have: numbers of `turn`. All threads of the block take part, as in all below.
+  virtual void begin(const GlobalRows &, const GlobalRows &, Expr, Expr) {}
+  virtual std::pair<TileOperand, TileOperand> stage(
+      const GlobalRows &a, const GlobalRows &b, Expr row0, Expr end,
+      llvm::function_ref<void()> meanwhile = [] {});
+  /// 0 and 1 of one tile after another.
+  Expr turn(Expr row0) { return remainderUnsigned(divideUnsigned(row0, shape_.columns), 2); }
   /// a[row] · b[column], over all of their width.
   virtual State products(const TileOperand &a, const TileOperand &b) = 0;
   /// sums[row, c] + Σ_n tile[row, n] · b[n, c] for all columns c of b: those of a thread are
@@ -81,8 +86,10 @@ public:
   Expr acrossColumns(Expr x, llvm::function_ref<Expr(Expr, Expr)> combine);
   /// NaN, where `a` is NaN.
   virtual Expr larger(Expr a, Expr b) = 0;
-  /// exp(x) of an x that is hardly above 0, as exact as this tile's products want it.
-  virtual Expr exponential(Expr x) = 0;
+  /// A base to the power x, which is hardly above 0, as exact as this tile's products want it.
+  virtual Expr power(Expr x) = 0;
+  /// The logarithm of e to that base.
+  virtual double logOfE() const = 0;
 
   /// A loop on i32 that carries registers.
   State loop(Expr low, Expr high, int64_t step, const State &start,

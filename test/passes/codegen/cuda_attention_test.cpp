@@ -88,6 +88,21 @@ TEST_P(CudaAttentionKernel, IsAKernelWithoutSpills) {
   }
 }
 
+TEST(CudaAttention, CopiesTheNextTileWhileThisOneIsComputed) {
+  auto ptxOf = [](Part part, int width) {
+    const Case c{"", part, "bf16", 2, 4, 4, 128, 128, width, width, "causal"};
+    KernelText text(c.arguments(), c.results(), c.body());
+    mlir::Operation *kernel = text.block().getParentOp();
+    kernel->setAttr(kAlignedAttr, mlir::UnitAttr::get(kernel->getContext()));
+    return compileForCuda(text, *CudaTarget::parse("sm_80")).ptx;
+  };
+  for (Part part : {Part::Forward, Part::Query, Part::KeyValue})
+    EXPECT_NE(ptxOf(part, 64).find("cp.async.cg.shared.global"), std::string::npos);
+  // 48 KiB have no room for two tiles of 64 keys by 128; of 48 columns threads would not have as many copies.
+  EXPECT_EQ(ptxOf(Part::Forward, 128).find("cp.async"), std::string::npos);
+  EXPECT_EQ(ptxOf(Part::Forward, 48).find("cp.async"), std::string::npos);
+}
+
 TEST(CudaAttention, ReadsElementsOneByOneWhereOperandsAreNotAligned) {
   const Case c{"", Part::KeyValue, "bf16", 2, 4, 4, 128, 128, 64, 64, "causal"};
   KernelText text(c.arguments(), c.results(), c.body());

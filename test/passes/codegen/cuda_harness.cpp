@@ -165,12 +165,43 @@ private:
 /// One for all: warps go on one after another.
 WarpExchange warpExchange;
 
+/// A copy to shared memory that a thread has begun: what is not read is zeros. It is made when the thread
+/// waits for it, since nobody may rely on it before.
+struct CopyBegun {
+  void *to;
+  const void *from;
+  uint64_t bytes;
+};
+std::map<int, std::vector<CopyBegun>> copiesBegun; // of each thread
+
+void awaitCopies() {
+  constexpr size_t all = 16;
+  for (const CopyBegun &copy : std::exchange(copiesBegun[currentThread], {})) {
+    std::memset(copy.to, 0, all);
+    std::memcpy(copy.to, copy.from, copy.bytes);
+  }
+}
+
 /// `words`: what the thread gives, and then what it gets.
 void computeByWarp(int what, void *words) {
   const int lane = currentThread % 32;
+  switch (auto instruction = static_cast<WarpInstruction>(what)) {
+  case WarpInstruction::CopyAhead: {
+    CopyBegun copy{};
+    std::memcpy(&copy, words, sizeof copy);
+    copy.bytes &= 0xFFFFFFFF; // a word
+    return copiesBegun[currentThread].push_back(copy);
+  }
+  case WarpInstruction::AwaitCopies:
+    return awaitCopies();
+  case WarpInstruction::RoundToBf16:
+  case WarpInstruction::RoundToF16:
+  case WarpInstruction::PowerOfTwo: // each thread for itself
+    return warpExchange.take(instruction, lane, static_cast<uint32_t *>(words));
+  default:
+    break;
+  }
   auto instruction = static_cast<WarpInstruction>(what);
-  if (instruction == WarpInstruction::RoundToBf16 || instruction == WarpInstruction::RoundToF16)
-    return warpExchange.take(instruction, lane, static_cast<uint32_t *>(words)); // each thread for itself
   warpExchange.give(instruction, lane, static_cast<const uint32_t *>(words));
   Fibers::meetWarp();
   warpExchange.take(instruction, lane, static_cast<uint32_t *>(words));
@@ -189,6 +220,9 @@ std::optional<WarpInstruction> warpInstructionOf(llvm::StringRef name) {
       .Case("llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3", WarpInstruction::LoadTransposed)
       .Case("llvm.nvvm.ff2bf16x2.rn", WarpInstruction::RoundToBf16)
       .Case("llvm.nvvm.ff2f16x2.rn", WarpInstruction::RoundToF16)
+      .Case("llvm.nvvm.ex2.approx.ftz.f32", WarpInstruction::PowerOfTwo)
+      .Case("llvm.nvvm.cp.async.cg.shared.global.16.s", WarpInstruction::CopyAhead)
+      .Case("llvm.nvvm.cp.async.wait.all", WarpInstruction::AwaitCopies)
       .Default(std::nullopt);
 }
 
@@ -208,14 +242,46 @@ void replaceWarpInstruction(llvm::CallInst *call, WarpInstruction instruction, l
         argument->getType()->isPointerTy() ? builder.CreateAddrSpaceCast(argument, pointer) : argument;
     builder.CreateAlignedStore(value, builder.CreateConstInBoundsGEP1_64(builder.getInt32Ty(), words, at),
                                llvm::Align(4));
-    ++at;
+    at += argument->getType()->isPointerTy() ? 2 : 1;
   }
   auto *type = llvm::FunctionType::get(builder.getVoidTy(), {builder.getInt32Ty(), pointer}, false);
   llvm::Value *target = builder.CreateLoad(
       pointer, builder.CreateConstInBoundsGEP2_32(table, global, 0, kSurroundingCount - 1));
   builder.CreateCall(type, target, {builder.getInt32(static_cast<uint32_t>(instruction)), words});
-  call->replaceAllUsesWith(builder.CreateAlignedLoad(call->getType(), words, llvm::Align(4)));
+  if (!call->getType()->isVoidTy())
+    call->replaceAllUsesWith(builder.CreateAlignedLoad(call->getType(), words, llvm::Align(4)));
   call->eraseFromParent();
+}
+
+/// cvt.rn.bf16.f32, for which a CPU calls a library: to the nearest, ties to even, and one NaN for all.
+void replaceBfloat16Roundings(llvm::Module &module) {
+  std::vector<llvm::FPTruncInst *> roundings;
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *rounding = dyn_cast<llvm::FPTruncInst>(&instruction);
+          rounding && rounding->getType()->getScalarType()->isBFloatTy())
+        roundings.push_back(rounding);
+  for (llvm::FPTruncInst *rounding : roundings) {
+    llvm::IRBuilder<> builder(rounding);
+    llvm::Value *number = rounding->getOperand(0);
+    auto ofShape = [&](llvm::Type *element) { return number->getType()->getWithNewType(element); };
+    auto integer = [&](uint32_t value) {
+      return llvm::ConstantInt::get(ofShape(builder.getInt32Ty()), value);
+    };
+    llvm::Value *bits = builder.CreateBitCast(number, ofShape(builder.getInt32Ty()));
+    llvm::Value *kept = builder.CreateLShr(bits, integer(16)),
+                *rest = builder.CreateAnd(bits, integer(0xFFFF));
+    llvm::Value *isOdd = builder.CreateICmpNE(builder.CreateAnd(kept, integer(1)), integer(0));
+    llvm::Value *isUp =
+        builder.CreateOr(builder.CreateICmpUGT(rest, integer(0x8000)),
+                         builder.CreateAnd(builder.CreateICmpEQ(rest, integer(0x8000)), isOdd));
+    llvm::Value *nearest = builder.CreateAdd(kept, builder.CreateZExt(isUp, kept->getType()));
+    llvm::Value *result =
+        builder.CreateSelect(builder.CreateFCmpUNO(number, number), integer(0x7FFF), nearest);
+    result = builder.CreateTrunc(result, ofShape(builder.getInt16Ty()));
+    rounding->replaceAllUsesWith(builder.CreateBitCast(result, rounding->getType()));
+    rounding->eraseFromParent();
+  }
 }
 
 std::unique_ptr<MLIRContext> gpuContext() {
@@ -253,37 +319,6 @@ std::set<std::string> replaceIntrinsics(llvm::Module &module) {
       continue;
     }
     int entry = name.starts_with("llvm.nvvm.read.ptx.sreg.tid.x")     ? 0
-/// cvt.rn.bf16.f32, for which a CPU calls a library: to the nearest, ties to even, and one NaN for all.
-void replaceBfloat16Roundings(llvm::Module &module) {
-  std::vector<llvm::FPTruncInst *> roundings;
-  for (llvm::Function &function : module)
-    for (llvm::Instruction &instruction : llvm::instructions(function))
-      if (auto *rounding = dyn_cast<llvm::FPTruncInst>(&instruction);
-          rounding && rounding->getType()->getScalarType()->isBFloatTy())
-        roundings.push_back(rounding);
-  for (llvm::FPTruncInst *rounding : roundings) {
-    llvm::IRBuilder<> builder(rounding);
-    llvm::Value *number = rounding->getOperand(0);
-    auto ofShape = [&](llvm::Type *element) { return number->getType()->getWithNewType(element); };
-    auto integer = [&](uint32_t value) {
-      return llvm::ConstantInt::get(ofShape(builder.getInt32Ty()), value);
-    };
-    llvm::Value *bits = builder.CreateBitCast(number, ofShape(builder.getInt32Ty()));
-    llvm::Value *kept = builder.CreateLShr(bits, integer(16)),
-                *rest = builder.CreateAnd(bits, integer(0xFFFF));
-    llvm::Value *isOdd = builder.CreateICmpNE(builder.CreateAnd(kept, integer(1)), integer(0));
-    llvm::Value *isUp =
-        builder.CreateOr(builder.CreateICmpUGT(rest, integer(0x8000)),
-                         builder.CreateAnd(builder.CreateICmpEQ(rest, integer(0x8000)), isOdd));
-    llvm::Value *nearest = builder.CreateAdd(kept, builder.CreateZExt(isUp, kept->getType()));
-    llvm::Value *result =
-        builder.CreateSelect(builder.CreateFCmpUNO(number, number), integer(0x7FFF), nearest);
-    result = builder.CreateTrunc(result, ofShape(builder.getInt16Ty()));
-    rounding->replaceAllUsesWith(builder.CreateBitCast(result, rounding->getType()));
-    rounding->eraseFromParent();
-  }
-}
-
                 : name.starts_with("llvm.nvvm.read.ptx.sreg.ctaid.x") ? 1
                 : name.starts_with("llvm.nvvm.barrier")               ? 2
                 : name == "llvm.nvvm.shfl.sync.bfly.f32"              ? 3
@@ -377,6 +412,7 @@ EmulatedModule::EmulatedModule(llvm::ArrayRef<KernelSource> kernels) {
   }
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(module, llvmContext, "kernels");
+  replaceBfloat16Roundings(*llvmModule);
   withBarriers_ = replaceIntrinsics(*llvmModule);
   for (const KernelSource &kernel : kernels)
     addCaller(*llvmModule->getFunction(kernel.symbol));
@@ -412,7 +448,6 @@ void EmulatedModule::run(const std::string &symbol, uint32_t grid, uint32_t bloc
     if (hasBarriers(symbol))
       Fibers::run(block, [&] { kernel(operands); });
     else
-  replaceBfloat16Roundings(*llvmModule);
       for (currentThread = static_cast<int>(block); currentThread-- > 0;)
         kernel(operands);
 }

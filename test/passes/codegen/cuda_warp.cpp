@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace gpuc::test {
 namespace {
@@ -54,6 +55,9 @@ void WarpExchange::give(WarpInstruction instruction, int lane, const uint32_t *w
     return;
   case WarpInstruction::RoundToBf16:
   case WarpInstruction::RoundToF16:
+  case WarpInstruction::PowerOfTwo:
+  case WarpInstruction::CopyAhead:
+  case WarpInstruction::AwaitCopies:
     return;
   }
 }
@@ -74,6 +78,14 @@ void WarpExchange::take(WarpInstruction instruction, int lane, uint32_t *words) 
     words[0] = static_cast<uint32_t>(toBits(a, isF16)) << 16 | toBits(b, isF16);
     return;
   }
+  case WarpInstruction::PowerOfTwo: {
+    const float power = std::exp2(std::bit_cast<float>(words[0]));
+    words[0] = std::bit_cast<uint32_t>(power < std::numeric_limits<float>::min() ? 0.0f : power);
+    return;
+  }
+  case WarpInstruction::CopyAhead:
+  case WarpInstruction::AwaitCopies:
+    return;
   }
 }
 

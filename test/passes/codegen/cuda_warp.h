@@ -13,6 +13,9 @@ enum class WarpInstruction {
   LoadTransposed, ///< ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
   RoundToBf16,    ///< cvt.rn.bf16x2.f32, of one thread alone
   RoundToF16,     ///< cvt.rn.f16x2.f32, likewise
+  CopyAhead,      ///< cp.async.cg.shared.global of 16 bytes, likewise; done when it is waited for
+  AwaitCopies,    ///< cp.async.wait_all, likewise
+  PowerOfTwo,     ///< ex2.approx.ftz.f32, likewise; here without an error
 };
 
 /// An instruction of a warp: every thread gives, and then every thread takes. `words` are a thread's
