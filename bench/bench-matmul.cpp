@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "bench/operands.h"
+#include "runtime/base/thread_pool.h"
 #include "runtime/host/matmul.h"
-#include "runtime/host/thread_pool.h"
 
 namespace {
 

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/base/thread_pool.h"
 #include "runtime/hal/device.h"
 #include "runtime/host/command.h"
 #include "runtime/host/delays.h"
-#include "runtime/host/thread_pool.h"
 
 namespace gpuc {
 

@@ -14,12 +14,12 @@
 #include <set>
 #include <utility>
 
+#include "runtime/base/thread_pool.h"
 #include "runtime/exec/library_versions.h"
 #include "runtime/host/arena.h"
 #include "runtime/host/cpu_features.h"
 #include "runtime/host/exchange.h"
 #include "runtime/host/lower.h"
-#include "runtime/host/thread_pool.h"
 #include "runtime/tooling/allocation_hook.h"
 #include "test/runtime/session_helpers.h"
 

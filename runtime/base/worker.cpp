@@ -1,4 +1,4 @@
-#include "runtime/host/worker.h"
+#include "runtime/base/worker.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>

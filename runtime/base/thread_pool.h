@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "runtime/host/worker.h"
+#include "runtime/base/worker.h"
 
 namespace gpuc {
 

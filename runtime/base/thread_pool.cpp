@@ -1,4 +1,4 @@
-#include "runtime/host/thread_pool.h"
+#include "runtime/base/thread_pool.h"
 
 #include <sched.h>
 
