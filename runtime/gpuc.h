@@ -30,7 +30,8 @@ class Communicator;  // runtime/comm/communicator.h
 
 struct SessionOptions {
   std::string device = "auto";  // "host", "cuda", "cuda:N"; "auto" is what the plan was compiled for
-  int threads = 0;              // host: threads that compute, the caller's included; 0 is one for each core
+  int threads = 0;  // that compute, the caller's included; cuda: that copy a large batch, 16 at most;
+                    // 0 is one for each core
   std::optional<uint64_t> seed = {};  // instead of the plan's own
   bool strict = false;                // refuse a library of another minor version, whose bits may differ
   bool check_memory = false;  // poison the arena; host: again what is dead between commands, guard its end,

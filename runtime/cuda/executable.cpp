@@ -12,10 +12,11 @@
 
 #include <algorithm>
 #include <cinttypes>
-#include <cstring>
+#include <optional>
 
 #include "runtime/base/warn.h"
 #include "runtime/cuda/command.h"
+#include "runtime/cuda/host_copies.h"
 #include "runtime/plan/pinned_bytes.h"
 
 namespace gpuc::cuda {
@@ -196,6 +197,10 @@ class CudaExecutable : public Executable {
       programs_.push_back(*std::move(lowered));
       pinned += pinnedBytes(plan_.root(), *program);
     }
+    uint64_t largest = 0;
+    for (const auto& program : programs_)
+      for (const CudaProgram::Staging& input : program->inputs) largest = std::max(largest, input.bytes);
+    copies_.emplace(threadsForCopies(largest, options_.threads));
     return okStatus();
   }
 
@@ -241,7 +246,7 @@ class CudaExecutable : public Executable {
       if (event.get()) GPUC_RETURN_IF_ERROR(synchronize(event));  // at once if it was never recorded
     for (size_t port = 0; port < program.inputs.size(); ++port) {
       const CudaProgram::Staging& staging = program.inputs[port];
-      std::memcpy(staging.data + slot * staging.slot_stride, inputs[port], staging.bytes);
+      copies_->copy(staging.data + slot * staging.slot_stride, inputs[port], staging.bytes);
     }
     return okStatus();
   }
@@ -292,6 +297,7 @@ class CudaExecutable : public Executable {
   DeviceOptions options_;
   DeviceMemory arena_;
   PinnedMemory pinned_;
+  std::optional<HostCopies> copies_;  // into it
   Module module_;
   uint64_t code_bytes_ = 0, library_bytes_ = 0, graph_bytes_ = 0;
   std::vector<Stream> streams_;

@@ -34,7 +34,7 @@ struct DeviceInfo {
 };
 
 struct DeviceOptions {
-  int threads = 0;            // that compute, the caller's included; 0: one for each core
+  int threads = 0;            // that compute, or copy inputs, the caller's included; 0: one for each core
   bool check_memory = false;  // poison the arena; host: dead bytes too, and put an unreadable page behind it
   Communicator* communicator = nullptr;     // to the other ranks, if there are any
   std::optional<uint64_t> delay_seed = {};  // host: sleep at random before commands, on each stream
