@@ -264,8 +264,12 @@ private:
     }
   }
 
-  /// Of the exchanges of parts that depend on no sum: behind how many of the other such commands each is
-  /// ready, and when.
+  /// Of an exchange of parts that depend on no sum: behind how many of the other such commands it is ready.
+  struct Ready {
+    size_t place, command;
+    Exchange exchange;
+  };
+
   void formBuckets() {
     std::vector<size_t> placeBehind(commands_.size());
     std::vector<double> finish(commands_.size());
@@ -277,10 +281,6 @@ private:
         placeBehind[command] = place + 1;
       }
     }
-    struct Ready {
-      size_t place, command;
-      Exchange exchange;
-    };
     std::vector<Ready> ready;
     for (size_t command = 0; command < commands_.size(); ++command) {
       if (!isLastSum(command) || waits_[command])
@@ -295,6 +295,20 @@ private:
     }
     std::stable_sort(ready.begin(), ready.end(),
                      [](const Ready &a, const Ready &b) { return a.place < b.place; });
+    if (way_.beside)
+      return formBuckets(ready);
+    // Whoever computes nothing meanwhile loses no time by waiting for the next of a kind, whatever comes
+    // between.
+    std::map<int64_t, std::vector<Ready>> kinds;
+    for (const Ready &entry : ready)
+      kinds[entry.exchange.kind].push_back(entry);
+    for (const auto &[kind, entries] : kinds)
+      formBuckets(entries);
+    std::stable_sort(buckets_.begin(), buckets_.end(),
+                     [](const Bucket &a, const Bucket &b) { return a.place < b.place; });
+  }
+
+  void formBuckets(llvm::ArrayRef<Ready> ready) {
     std::vector<Exchange> exchanges;
     for (const Ready &entry : ready)
       exchanges.push_back(entry.exchange);

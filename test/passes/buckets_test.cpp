@@ -200,6 +200,22 @@ TEST(ExchangeSchedule, WhatIsSummedIsConsumedAtOnceInTurn) {
   EXPECT_EQ(schedule.turns, expected);
 }
 
+TEST(ExchangeSchedule, WhatComesBetweenPartsNoBucketInTurn) {
+  // 0, 1, 2: gradients; 3, 4, 5: their sums, the second of another type.
+  ExchangeProblem problem;
+  problem.commands = {{1000, {}, {}},
+                      {1000, {0}, {}},
+                      {1000, {1}, {}},
+                      {0, {0}, Exchange{400, 0, 0}},
+                      {0, {1}, Exchange{400, 0, 1}},
+                      {0, {2}, Exchange{400, 0, 0}}};
+  const std::vector<ExchangeSchedule::Turn> inTurn = {{0}, {1}, {4}, {2}, {3, 5}};
+  EXPECT_EQ(scheduleExchanges(problem, kLink, {.bucketBytes = 800}).turns, inTurn);
+  // Beside what is computed the first has begun by then.
+  const std::vector<ExchangeSchedule::Turn> beside = {{0}, {3}, {1}, {4}, {2}, {5}};
+  EXPECT_EQ(scheduleExchanges(problem, kLink, {.beside = true, .bucketBytes = 800}).turns, beside);
+}
+
 /// A forward pass of `layers` commands, each of which needs what it gathers.
 ExchangeProblem forwardPass(size_t layers, double nanoseconds, int64_t bytes) {
   ExchangeProblem problem;
