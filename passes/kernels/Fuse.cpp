@@ -19,6 +19,10 @@
 // At last, a result that is as cheap to compute as to load, or as to keep for the backward pass, is computed
 // by its readers (RepeatResults.h).
 //
+// A kernel that yields what others read too waits for no sum over ranks that these do not wait for: the
+// factor by which all gradients are scaled, of the count of rows, is there before most of their sums, and
+// updates begin as their sums come.
+//
 // In this order a value for the backward pass is computed there, if that takes no more than what is kept
 // anyway (the mask of a relu, from its result), and not kept from the forward pass. What is read through a
 // broadcast would be computed once for each element: it stays outside, unless it is cheap and vanishes. So
@@ -143,18 +147,12 @@ private:
 
   bool pays(const Cluster &producer, const Cluster &consumer, Round round) const {
     bool moved = false, repeated = false;
-    unsigned reads = 0, here = 0; // of what the producer makes, and those by the two
-    for (Operation *op : producer.ops)
-      for (Value result : op->getResults())
-        reads += clusters_.readsOf(result);
-    forEachReadOf(producer, producer, [&](Value, AccessPath) { ++here; });
     forEachReadOf(producer, consumer, [&](Value, AccessPath path) {
-      ++here;
       moved |= path.moves > 0;
       repeated |= path.repeated != nullptr;
     });
-    const bool vanishes = reads == here;
-    if (!vanishes && round == Round::Vanishing)
+    const bool vanishes = vanishesIn(producer, consumer);
+    if (!vanishes && (round == Round::Vanishing || producer.lastSum != consumer.lastSum))
       return false;
     if (producer.root()) // What follows a reduction reads its result where that is computed.
       return !consumer.root() && !moved;
@@ -162,6 +160,17 @@ private:
       return false;
     // A value that is kept, and read at another index or by a reduction, would be computed twice.
     return vanishes || (!moved && !consumer.root());
+  }
+
+  /// Whether nobody else reads what the producer makes.
+  bool vanishesIn(const Cluster &producer, const Cluster &consumer) const {
+    unsigned reads = 0, here = 0;
+    for (Operation *op : producer.ops)
+      for (Value result : op->getResults())
+        reads += clusters_.readsOf(result);
+    for (const Cluster *reader : {&producer, &consumer})
+      forEachReadOf(producer, *reader, [&](Value, AccessPath) { ++here; });
+    return reads == here;
   }
 
   /// Calls `visit` for each read of what `producer` makes by an op of `reader`.
@@ -177,7 +186,8 @@ private:
   /// Whether both work on the same rows, and one kernel does it faster.
   bool paysByRow(const Cluster &a, const Cluster &b) const {
     Operation *reduction = a.reduction() ? a.reduction() : b.reduction();
-    return reduction && readsInRow(a, b, reduction) && readsInRow(b, a, reduction) &&
+    return reduction && (a.lastSum == b.lastSum || vanishesIn(a, b)) && readsInRow(a, b, reduction) &&
+           readsInRow(b, a, reduction) &&
            nanoseconds(clusters_.together(a, b)) < nanoseconds(a.ops) + nanoseconds(b.ops);
   }
 

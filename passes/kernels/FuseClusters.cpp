@@ -7,6 +7,7 @@
 #include "passes/codegen/Codegen.h"
 #include "passes/kernels/BlockOrder.h"
 #include "passes/kernels/FuseSteps.h"
+#include "passes/kernels/LastSums.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/Statistic.h"
@@ -161,6 +162,7 @@ LogicalResult FuseClusters::make() {
     ops_.push_back(&op);
   }
   order_ = KernelOrder(ops_.size());
+  const LastSums sums(block_);
   for (Operation &op : block_) {
     if (!isKernelOp(&op) || views_.contains(&op) || (isCopied(&op) && !materialized_.contains(&op)))
       continue;
@@ -168,6 +170,7 @@ LogicalResult FuseClusters::make() {
     storage_.back()->ops.push_back(&op);
     storage_.back()->node = positions_.lookup(&op);
     storage_.back()->reductions = isReduction(&op);
+    storage_.back()->lastSum = sums.of(&op);
     clusters_[&op] = storage_.back().get();
   }
   countReads();
@@ -329,6 +332,7 @@ void FuseClusters::merge(Cluster &producer, Cluster &consumer) {
       [&](unsigned node, VisitNode visit) { return forEachReadOf(node, visit); });
   consumer.ops = together(producer, consumer);
   consumer.reductions += producer.reductions;
+  consumer.lastSum = std::max(consumer.lastSum, producer.lastSum);
   for (Operation *op : producer.ops)
     clusters_[op] = &consumer;
   producer.ops.clear();

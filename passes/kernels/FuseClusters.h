@@ -19,6 +19,7 @@ struct Cluster {
   llvm::SmallVector<mlir::Operation *> ops;
   unsigned node = 0;       ///< In KernelOrder: the position of the op that it began as.
   unsigned reductions = 0; ///< Of its ops.
+  unsigned lastSum = 0;    ///< Over ranks, that it waits for (LastSums.h).
 
   mlir::Operation *root() const;
   /// The root, if that is a reduction.
