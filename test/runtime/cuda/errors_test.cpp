@@ -157,6 +157,14 @@ TEST(Errors, OfCodeQuoteTheDriversLogOnOneLine) {
             "ptxas fatal : aborted");
 }
 
+TEST(Errors, OfAVariableThatIsToBeSeenInTheGpusMemoryNameTheCure) {
+  FakeGpu gpu;
+  defineTestKernels(gpu);
+  Session session = open(everythingPlan(TargetKind::cuda));
+  EXPECT_EQ(errorOf(session.variable("fc1.weight").status()),
+            "variable 'fc1.weight' lies in the memory of Fake GPU: read and write it instead");
+}
+
 TEST(Errors, OfAMissingDeviceSayWhy) {
   FakeGpu gpu;
   Plan plan = everythingPlan(TargetKind::cuda).parse();
