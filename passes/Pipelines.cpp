@@ -141,7 +141,8 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options, S
   passes.addPass(createFuseLinearLossesPass({options.target}));
   // Before derivatives are taken: the backward pass is of the precision of the forward pass.
   passes.addPass(createMixedPrecisionPass({options.target}));
-  // What the gradient of max pooling keeps is decided before there is one.
+  // What the gradients of max pooling, and of relu beside it, keep is decided before there are any.
+  passes.addPass(createReluBehindPoolingPass());
   passes.addPass(createNarrowIndicesPass());
   // Derivatives are taken of whole ops: a composite's own is better than its definition's. The model's own
   // come first: which variables the loss depends on is seen once they are there.

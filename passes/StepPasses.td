@@ -394,6 +394,27 @@ def CheckNumericsPass : GpucPass<"gpuc-check-numerics"> {
   }];
 }
 
+def ReluBehindPoolingPass : GpucPass<"gpuc-relu-behind-pooling"> {
+  let summary = "Pool first, then relu, so that what is pooled need not be kept";
+  let description = [{
+    The largest of relus is the relu of the largest. Behind the pooling relu has fewer elements, and its derivative reads
+    what the next layer keeps anyway. relu stays where it is if another op reads it, if one reads the pooling's indices, and
+    behind a batch norm, whose result is not kept but computed again. It stands before `gpuc-autodiff`. No number changes,
+    but perhaps the sign of a zero.
+
+    Before:
+    ```mlir
+    %0 = gpuc.relu %x : tensor<4x8x28x28xf32>
+    %values, %indices = gpuc.max_pool2d %0 window [2, 2] strides [2, 2] : (tensor<4x8x28x28xf32>) -> (tensor<4x8x14x14xf32>, tensor<4x8x14x14xi64>)
+    ```
+    After:
+    ```mlir
+    %values, %indices = gpuc.max_pool2d %x window [2, 2] strides [2, 2] : (tensor<4x8x28x28xf32>) -> (tensor<4x8x14x14xf32>, tensor<4x8x14x14xi64>)
+    %0 = gpuc.relu %values : tensor<4x8x14x14xf32>
+    ```
+  }];
+}
+
 def NarrowIndicesPass : GpucPass<"gpuc-narrow-indices"> {
   let summary = "Have max pooling say in a byte where in its window the largest element lies";
   let description = [{

@@ -12,6 +12,8 @@
 
 #include "llvm/ADT/StringSet.h"
 
+#include <random>
+
 using namespace mlir;
 
 namespace gpuc::gradients {
@@ -116,6 +118,44 @@ TEST_P(NarrowIndicesTest, ChangeNothing) {
   narrow = derived("gpuc-narrow-indices,gpuc-autodiff");
   arguments = argumentsOf(*wide, "gradient");
   expectClose(interpret(*wide, "gradient", arguments), interpret(*narrow, "gradient", arguments), 0,
+              "gradients");
+}
+
+/// A pooling of relus, and its gradient, before and after; its indices are read by nobody.
+using ReluBehindPoolingTest = DialectTest;
+
+TEST_F(ReluBehindPoolingTest, ChangesNoNumber) {
+  const char *text = R"(
+func.func @f(%x: tensor<2x3x6x8xf64>) -> tensor<2x3x3x4xf64> {
+  %0 = gpuc.relu %x : tensor<2x3x6x8xf64>
+  %v, %i = gpuc.max_pool2d %0 window [3, 3] strides [2, 2] padding [1, 1, 1, 1] : (tensor<2x3x6x8xf64>) -> (tensor<2x3x3x4xf64>, tensor<2x3x3x4xi64>)
+  return %v : tensor<2x3x3x4xf64>
+}
+func.func @loss(%x: tensor<2x3x6x8xf64>, %w: tensor<2x3x3x4xf64>) -> tensor<f64> {
+  %v = call @f(%x) : (tensor<2x3x6x8xf64>) -> tensor<2x3x3x4xf64>
+  %0 = gpuc.mul %v, %w : tensor<2x3x3x4xf64>
+  %s = gpuc.sum %0 dims [0, 1, 2, 3] : (tensor<2x3x3x4xf64>) -> tensor<f64>
+  return %s : tensor<f64>
+}
+func.func @gradient(%x: tensor<2x3x6x8xf64>, %w: tensor<2x3x3x4xf64>) -> tensor<2x3x6x8xf64> {
+  %l, %g = gpuc.gradient @loss(%x, %w) wrt arguments [0] : (tensor<2x3x6x8xf64>, tensor<2x3x3x4xf64>) -> (tensor<f64>, tensor<2x3x6x8xf64>)
+  return %g : tensor<2x3x6x8xf64>
+})";
+  OwningOpRef<ModuleOp> before = parse(text), after = parse(text);
+  ASSERT_TRUE(before && after);
+  runPasses(*before, "gpuc-narrow-indices,gpuc-autodiff");
+  runPasses(*after, "gpuc-relu-behind-pooling,gpuc-narrow-indices,gpuc-autodiff");
+  std::mt19937 random(7);
+  std::normal_distribution<double> drawn(-0.8); // so that windows without a positive element are many
+  std::vector<Tensor> arguments;
+  for (Type type : lookup(*before, "gradient").getArgumentTypes()) {
+    arguments.emplace_back(cast<RankedTensorType>(type));
+    for (reference::Element &element : arguments.back().elements)
+      element.real = drawn(random);
+  }
+  std::vector<Tensor> forward = {arguments[0]};
+  expectClose(interpret(*before, "f", forward), interpret(*after, "f", forward), 0, "values");
+  expectClose(interpret(*before, "gradient", arguments), interpret(*after, "gradient", arguments), 0,
               "gradients");
 }
 
