@@ -297,6 +297,8 @@ class FunctionRecorder:
             self.references[node] = {"variable": self.owner.names[id(self.tensors[spec.target])]}
         elif spec.kind == InputKind.CONSTANT_TENSOR:
             self.known[node] = self.program.constants[spec.target]
+        elif spec.kind == InputKind.TOKEN:  # The order of effects, which are refused.
+            self.references[node] = {"node": node.name}
         elif isinstance(node.meta.get("val"), torch.Tensor):
             name = next(self.names)
             self.references[node] = {"input": name}
@@ -313,6 +315,9 @@ class FunctionRecorder:
             if "assert" in str(node.target) and "metadata" not in str(node.target):
                 self.refuse(node, "asserts something of a tensor's value, which a compiled step cannot: remove it")
             return None
+        if getattr(node.target, "__name__", "") == "with_effects":
+            name = str(node.args[1]).removeprefix("aten.")
+            return self.refuse(node, f"{name} does more than to give a result, which an op of a compiled step cannot")
         if self.is_known(node):
             with torch.no_grad():
                 self.known[node] = node.target(*self.values(node.args), **self.values(node.kwargs))
@@ -418,7 +423,7 @@ class FunctionRecorder:
             elif spec.kind == OutputKind.BUFFER_MUTATION:
                 variable = self.owner.names[id(self.tensors[spec.target])]
                 assigned.append({"variable": variable, "value": self.encode(node)})
-            else:
+            elif spec.kind != OutputKind.TOKEN:  # What has effects is refused already.
                 raise Error(f"the module changes {spec.target or 'an input'} in place: clone it first")
         return {"outputs": outputs[chosen], "assigned": assigned}
 

@@ -1,5 +1,6 @@
 """gpuc.compile: from a module, a loss and an optimizer to a step that trains them."""
 
+import inspect
 import json
 import os
 import warnings
@@ -64,6 +65,9 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
                                      memory_budget=memory_budget, checkpoint=checkpoint or "",
                                      check_numerics=check_numerics, cache_folder=cache_folder())  # fmt: skip
     return Step(plan, json.loads(report), recorder, reader, (args, kwargs), device=device, threads=threads, seed=seed)
+
+
+OPTIONS = tuple(inspect.signature(compile_step).parameters)[4:]  # What is known by its name.
 
 
 def trained_of(net, loss, reader):

@@ -193,6 +193,9 @@ class Lines(unittest.TestCase):
         self.at("self.fc(x).sort(dim=1)[0]", "sort.default is not supported")
         self.at("self.fc(x) + torch.rand(4, 3)", "rand.default is not supported")
 
+    def test_ops_that_check_values(self):
+        self.at("self.fc(torch.linalg.solve(x[:, :4], x))", "_linalg_check_errors.default does more than to give a result")
+
     def test_all_of_them_at_once(self):
         self.at("self.fc(torch.special.i1(torch.special.i0(x)))", "i0.default is", "special_i1.default is")
 
@@ -219,6 +222,10 @@ class Lines(unittest.TestCase):
         self.assertIn("SGD(maximize=True) is not supported",
                       self.error(make=lambda net: torch.optim.SGD(net.parameters(), maximize=True)))  # fmt: skip
         self.assertIn("unknown optimizer 'adamm'", self.error(optimizer="adamm"))
+
+    def test_options(self):
+        with self.assertRaisesRegex(gpuc.Error, "'accumulate' is no option of gpuc.compile: there are clip_norm, "):
+            gpuc.compile(Mlp(), None, "sgd:lr=1", torch.zeros(4, 6), accumulate=2)
 
     def test_modules(self):
         self.assertIn("net is in eval mode", self.error(net=Mlp().eval()))
