@@ -12,6 +12,7 @@
 
 #include "python/bindings/errors.h"
 #include "runtime/gpuc.h"
+#include "runtime/report/nonfinite.h"
 #include "runtime/weights/variable_store.h"
 
 namespace nb = nanobind;
@@ -59,8 +60,10 @@ class PySession {
       : file_(plan.c_str(), plan.size()),
         plan_(check(Plan::parse(file_))),
         session_(check(Session::create(plan_, {.device = device, .threads = threads, .seed = seed}))) {
-    for (const ProgramInfo& program : plan_.info().programs)
-      ids_[program.name] = check(session_.program(program.name));
+    for (const ProgramInfo& program : plan_.info().programs) {
+      const ProgramId id = ids_[program.name] = check(session_.program(program.name));
+      if (!program.checks.empty()) nonfinite_.emplace(program.name, Nonfinite(session_, id));
+    }
   }
 
   void initialize() { check(session_.initialize()); }
@@ -175,10 +178,20 @@ class PySession {
       nb::gil_scoped_release released;
       status = session_.run(id, views);
       if (status.ok()) status = session_.wait();
+      if (status.ok() && !nonfinite_.empty()) status = takeNonfinite(id);
     }
     if (!status.ok() && status.message().find(", outside its range [") != std::string::npos)
       raise("RangeError", status.message());
     check(status);
+  }
+
+  /// Of a plan with checks: the error names the op that made NaN or an infinity.
+  Status takeNonfinite(ProgramId id) {
+    auto found = nonfinite_.find(plan_.info().programs[id.index].name);
+    if (found == nonfinite_.end()) return okStatus();
+    int64_t step = 0;
+    GPUC_RETURN_IF_ERROR(session_.readVariable("step", std::as_writable_bytes(std::span(&step, 1))));
+    return found->second.take(session_, step);
   }
 
   const ProgramInfo& infoOf(const std::string& program) const {
@@ -196,6 +209,7 @@ class PySession {
   Plan plan_;
   Session session_;
   std::map<std::string, ProgramId> ids_;
+  std::map<std::string, Nonfinite> nonfinite_;  // of programs with checks
 };
 
 }  // namespace

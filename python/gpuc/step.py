@@ -43,6 +43,9 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
         raise Error(f"net is {type(net).__name__}, and no torch.nn.Module")
     if not net.training:
         raise Error("net is in eval mode, and would be trained so: call net.train() (layers of it may stay in eval mode)")
+    for name, value, least in (("threads", threads, 0), ("memory_budget", memory_budget, 1), ("seed", seed, 0)):
+        if value is not None and (not isinstance(value, int) or value < least):
+            raise Error(f"{name} is {value!r}: give a whole number of at least {least}")
     check_hooks(net)
     args, kwargs = split_batch(example)
     if loss is not None and len(args) < 2:

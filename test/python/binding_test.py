@@ -36,10 +36,10 @@ class Recording:
         self.batch = [unpack(each) if "bytes" in each else draw(f"batch {i}", each["shape"])
                       for i, each in enumerate(data["batch"])]  # fmt: skip
 
-    def plan(self):
+    def plan(self, **options):
         text, problems = _compiler.lower(json.dumps(self.graph))
         assert not problems, problems
-        file, _ = _compiler.compile(text, self.graph["name"], self.recipe)
+        file, _ = _compiler.compile(text, self.graph["name"], self.recipe, **options)
         plan = gpuc.Plan(file)
         for variable in self.graph["variables"]:
             name, shape = variable["name"], variable["shape"]
@@ -126,6 +126,14 @@ class Binding(unittest.TestCase):
         x, y = self.recording.batch
         with self.assertRaisesRegex(IndexError, r"element 2 is 3, outside its range \[0, 3\)"):
             self.plan.step(x, numpy.array([0, 1, 3, 0]))
+
+    def test_numbers_that_are_none_are_an_error_where_they_are_looked_for(self):
+        recording = Recording("mlp")
+        plan = recording.plan(check_numerics=True)
+        plan.step(*recording.batch)
+        recording.batch[0][0, 0] = numpy.inf
+        with self.assertRaisesRegex(gpuc.Error, "^step 2: input .* holds 1 value that is NaN or infinite"):
+            plan.step(*recording.batch)
 
     def test_no_torch_is_loaded(self):
         self.assertNotIn("torch", sys.modules)

@@ -227,6 +227,19 @@ class Lines(unittest.TestCase):
         with self.assertRaisesRegex(gpuc.Error, "'accumulate' is no option of gpuc.compile: there are clip_norm, "):
             gpuc.compile(Mlp(), None, "sgd:lr=1", torch.zeros(4, 6), accumulate=2)
 
+        for option, wrong in (("memory_budget", "4GiB"), ("memory_budget", 0), ("threads", -1), ("seed", 0.5)):
+            with self.assertRaisesRegex(gpuc.Error, f"{option} is {wrong!r}: give a whole number"):
+                gpuc.compile(Mlp(), None, "sgd:lr=1", torch.zeros(4, 6), **{option: wrong})
+
+    def test_numbers_that_are_none(self):
+        net = Mlp()
+        batch = torch.randn(4, 6), torch.randint(0, 3, (4,))
+        step = gpuc.compile(net, nn.CrossEntropyLoss(), "sgd:lr=0.1", batch, check_numerics=True)
+        step(*batch)
+        batch[0][0, 0] = float("inf")
+        with self.assertRaisesRegex(gpuc.Error, "step 2: input .x. holds 1 value that is NaN or infinite"):
+            step(*batch)
+
     def test_modules(self):
         self.assertIn("net is in eval mode", self.error(net=Mlp().eval()))
         self.assertIn("no torch.nn.Module", self.error(net=len, optimizer="sgd:lr=1"))
