@@ -29,7 +29,9 @@ Status checkRecipe(Compiler& compiler, const CompileRequest& request) {
     if (entries.empty() || entries.back().first != key) entries.push_back({key, {}});
     entries.back().second.push_back(text);
   }
-  for (const auto& [key, texts] : entries) GPUC_RETURN_IF_ERROR(compiler.checkRecipe(key, texts));
+  for (const auto& [key, texts] : entries)
+    if (Status status = compiler.checkRecipe(key, texts); !status.ok())
+      return Status::error(key + ": " + status.message());
   return okStatus();
 }
 

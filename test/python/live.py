@@ -230,6 +230,8 @@ class Lines(unittest.TestCase):
         for option, wrong in (("memory_budget", "4GiB"), ("memory_budget", 0), ("threads", -1), ("seed", 0.5)):
             with self.assertRaisesRegex(gpuc.Error, f"{option} is {wrong!r}: give a whole number"):
                 gpuc.compile(Mlp(), None, "sgd:lr=1", torch.zeros(4, 6), **{option: wrong})
+        with self.assertRaisesRegex(gpuc.Error, "clip_norm: must be above 0, but is -1"):
+            gpuc.compile(Mlp(), lambda out, _: out.sum(), "sgd:lr=1", (torch.zeros(4, 6), torch.zeros(4)), clip_norm=-1)
 
     def test_numbers_that_are_none(self):
         net = Mlp()
