@@ -9,7 +9,7 @@ from gpuc_tools import ToolTest
 
 class Devices(ToolTest):
     def model(self, *keys):
-        self.gpuc("gpuc-model", "convnet", "size=16", *keys, "-o", self.path("model.mlir"))
+        self.gpuc("gpuc-model", "mlp", "hidden=" + ",".join(8 * ["512"]), *keys, "-o", self.path("model.mlir"))
         return self.path("model.mlir")
 
     def report(self, *flags):
@@ -24,7 +24,7 @@ class Devices(ToolTest):
 
     def test_answers_are_what_plans_come_to(self):
         # The first fits an L4 whole, the second with what is computed again, the third does not.
-        for rows, fits in ((1000, True), (270_000, True), (400_000, False)):
+        for rows, fits in ((1000, True), (1_500_000, True), (4_000_000, False)):
             with self.subTest(rows=rows):
                 self.model(f"batch={rows}")
                 answers = self.report("--devices=l4,h200")["devices"]
@@ -49,7 +49,7 @@ class Devices(ToolTest):
                     self.assertIn(f"the least takes {l4['least_bytes']} (", done.stderr)
 
     def test_table(self):
-        model = self.model("batch=270000")
+        model = self.model("batch=1500000")
         lines = self.gpuc("gpuc-compile", model, "--devices=l4,h200").splitlines()
         self.assertRegex(lines[0], "^  device  target +memory +all kept +a step +in its memory +a step  rates$")
         size, time = r"\d+\.\d\d GiB", r"\d+\.\d\d m?s"
@@ -57,8 +57,8 @@ class Devices(ToolTest):
         self.assertRegex(lines[2], rf"^  h200 +cuda:sm_90 +138\.90 GiB +{size} +{time} +all of it fits +uncalibrated: NVIDIA H200 .*$")
         self.assertEqual(len(lines), 3)
         self.assertRaises(FileNotFoundError, open, self.path("model.plan"), "rb")
-        # 400,000 rows are too many.
-        model = self.model("batch=400000")
+        # 4,000,000 rows are too many.
+        model = self.model("batch=4000000")
         self.assertRegex(self.gpuc("gpuc-compile", model, "--devices=l4"), rf"at least {size}  does not fit  uncalibrated: ")
 
     def test_what_does_not_train_has_no_step(self):
