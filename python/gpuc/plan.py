@@ -55,8 +55,15 @@ class Plan:
         path = pathlib.Path(path)
         if path.suffix == ".safetensors":
             raise Error(f"'{path}' is where the variables go: give a name that ends in .plan")
-        self._session.save(str(path.with_suffix(".safetensors")))
-        path.write_bytes(self._session.plan)
+        whole = path.with_name(path.name + ".partial")  # Until it is complete, and its variables are written.
+        try:
+            whole.write_bytes(self._session.plan)
+            self._session.save(str(path.with_suffix(".safetensors")))
+            whole.replace(path)
+        except OSError as error:
+            raise Error(f"cannot write {path}: {error.strerror}") from None
+        finally:
+            whole.unlink(missing_ok=True)
 
     def _mean(self, program, tensors):
         self._session.run(program, *tensors)

@@ -110,6 +110,9 @@ class Binding(unittest.TestCase):
             self.assertEqual(loaded.step(*self.recording.batch), plan.step(*self.recording.batch))
             with self.assertRaisesRegex(gpuc.Error, "where the variables go"):
                 plan.save(path.with_suffix(".safetensors"))
+            self.assertEqual({each.name for each in path.parent.iterdir()}, {"mlp.plan", "mlp.safetensors"})
+            with self.assertRaisesRegex(gpuc.Error, "cannot write .*nowhere/mlp.plan: No such file"):
+                plan.save(path.parent / "nowhere" / "mlp.plan")
         with self.assertRaisesRegex(gpuc.Error, "cannot read .*mlp.plan: No such file"):
             gpuc.load(path)
 
