@@ -55,6 +55,8 @@ class Plan:
         path = pathlib.Path(path)
         if path.suffix == ".safetensors":
             raise Error(f"'{path}' is where the variables go: give a name that ends in .plan")
+        if path.is_dir():
+            raise Error(f"cannot write {path}: Is a directory")
         whole = path.with_name(path.name + ".partial")  # Until it is complete, and its variables are written.
         try:
             whole.write_bytes(self._session.plan)
@@ -77,7 +79,10 @@ def load(path, *, device="auto", threads=0):
         file = path.read_bytes()
     except OSError as error:
         raise Error(f"cannot read {path}: {error.strerror}") from None
-    plan = Plan(file, device=device, threads=threads)
+    try:
+        plan = Plan(file, device=device, threads=threads)
+    except Error as error:
+        raise Error(f"{path}: {error}") from None
     weights = path.with_suffix(".safetensors")
     if weights.exists():
         plan._session.restore(str(weights))

@@ -111,6 +111,13 @@ class Binding(unittest.TestCase):
             with self.assertRaisesRegex(gpuc.Error, "where the variables go"):
                 plan.save(path.with_suffix(".safetensors"))
             self.assertEqual({each.name for each in path.parent.iterdir()}, {"mlp.plan", "mlp.safetensors"})
+            with self.assertRaisesRegex(gpuc.Error, "cannot write .*: Is a directory"):
+                plan.save(path.parent)
+            self.assertFalse(path.parent.with_suffix(".safetensors").exists())
+            cut = path.with_name("cut.plan")
+            cut.write_bytes(path.read_bytes()[:500])
+            with self.assertRaisesRegex(gpuc.Error, "cut.plan: plan cut short"):
+                gpuc.load(cut)
             with self.assertRaisesRegex(gpuc.Error, "cannot write .*nowhere/mlp.plan: No such file"):
                 plan.save(path.parent / "nowhere" / "mlp.plan")
         with self.assertRaisesRegex(gpuc.Error, "cannot read .*mlp.plan: No such file"):
