@@ -394,9 +394,22 @@ class MixedPrecisionPass : public impl::MixedPrecisionPassBase<MixedPrecisionPas
       else if (failed(Rewriter(*policy, decisions).run(function)))
         return failure();
       if (function.getName() == recipe.getLoss())
-        module->setAttr(kPrecisionAttr, ArrayAttr::get(&getContext(), decisions));
+        setDecisions(recipe, *policy, decisions);
     }
     return success();
+  }
+
+  /// Of the loss. A model that is f64 throughout, say, has nothing to lower.
+  void setDecisions(ir::RecipeOp recipe, const PrecisionPolicy &policy, ArrayRef<Attribute> decisions) {
+    ModuleOp module = getOperation();
+    module->setAttr(kPrecisionAttr, ArrayAttr::get(&getContext(), decisions));
+    std::string lower;
+    llvm::raw_string_ostream(lower) << policy.lower();
+    llvm::json::Array rows = decisionsIn(module, kPrecisionAttr, {"type", "why"});
+    if (llvm::none_of(rows, [&](auto &row) { return row.getAsObject()->getString("type") == lower; }))
+      recipe.emitWarning("precision ")
+          << recipe.getPrecision()->getName() << " changes nothing: @" << recipe.getLoss()
+          << " has no product to lower (f64 is left alone); make the model one of f32, or leave it out";
   }
 
   /// The functions that become entries, calls inlined.

@@ -10,7 +10,8 @@
 
 module {
   func.func @loss(%x: tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>) {
-    %sum, %count = gpuc.mse %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>)
+    %0 = gpuc.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %sum, %count = gpuc.mse %0, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>)
     return %sum, %count : tensor<f32>, tensor<f32>
   }
   gpuc.recipe { loss = @loss, precision = bf16 }
@@ -136,9 +137,23 @@ module {
 // Without a scale f16 loses gradients: allowed, but said.
 module {
   func.func @loss(%x: tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>) {
-    %sum, %count = gpuc.mse %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>)
+    %0 = gpuc.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %sum, %count = gpuc.mse %0, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>)
     return %sum, %count : tensor<f32>, tensor<f32>
   }
   // expected-warning @below {{trains in fp16 without a loss scale: gradients below 6e-8 become 0}}
   gpuc.recipe { loss = @loss, precision = fp16, loss_scale = none }
+}
+
+// -----
+
+// A model of f64: nothing in it is lowered.
+module {
+  func.func @loss(%x: tensor<4x4xf64>) -> (tensor<f64>, tensor<f64>) {
+    %0 = gpuc.matmul %x, %x : (tensor<4x4xf64>, tensor<4x4xf64>) -> tensor<4x4xf64>
+    %sum, %count = gpuc.mse %0, %x : (tensor<4x4xf64>, tensor<4x4xf64>) -> (tensor<f64>, tensor<f64>)
+    return %sum, %count : tensor<f64>, tensor<f64>
+  }
+  // expected-warning @below {{precision bf16 changes nothing: @loss has no product to lower (f64 is left alone); make the model one of f32, or leave it out}}
+  gpuc.recipe { loss = @loss, precision = bf16 }
 }
