@@ -2,6 +2,7 @@
 // where they lie; variables and outputs go out the same way.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -160,7 +161,9 @@ class PySession {
     return arrayOf(view.data, *view.spec, view.memory);
   }
 
-  void save(const std::string& path) { check(VariableStore(session_).save(path)); }
+  void save(const std::string& path, const Metadata& metadata) {
+    check(writeSafetensors(path, check(VariableStore(session_).read()), metadata));
+  }
   void restore(const std::string& path) {
     SafetensorsFile file = check(SafetensorsFile::open(path));
     check(VariableStore(session_).restore(file));
@@ -212,12 +215,16 @@ class PySession {
   std::map<std::string, Nonfinite> nonfinite_;  // of programs with checks
 };
 
+/// What a file of tensors says of itself.
+Metadata metadataOf(const std::string& path) { return check(SafetensorsFile::open(path)).metadata(); }
+
 }  // namespace
 }  // namespace gpuc
 
 NB_MODULE(_runtime, m) {
   using gpuc::PySession;
   m.doc() = "Plans and sessions; gpuc.Step and gpuc.load are made of these.";
+  m.def("metadata", &gpuc::metadataOf, nb::arg("path"));
   nb::class_<PySession>(m, "Session")
       .def(nb::init<nb::bytes, const std::string&, int, std::optional<uint64_t>>(), nb::arg("plan"),
            nb::arg("device") = "auto", nb::arg("threads") = 0, nb::arg("seed") = nb::none())
@@ -227,7 +234,7 @@ NB_MODULE(_runtime, m) {
       .def("number", &PySession::number)
       .def("output", &PySession::output)
       .def("variable", &PySession::variable)
-      .def("save", &PySession::save)
+      .def("save", &PySession::save, nb::arg("path"), nb::arg("metadata"))
       .def("restore", &PySession::restore)
       .def("inputs", &PySession::inputs)
       .def("outputs", &PySession::outputs)

@@ -1,9 +1,18 @@
 """Plans without torch: what gpuc.load gives, and what a compiled step is made of."""
 
+import hashlib
 import pathlib
 
 from gpuc import _runtime
 from gpuc.errors import Error
+
+
+OWN, INITIAL = "own", "initial"  # What gpuc.load takes for a state, beside a path.
+OF_PLAN = "gpuc.plan_sha256"  # In a file of variables: of which plan they are.
+
+
+def digest(file):
+    return hashlib.sha256(file).hexdigest()
 
 
 class Plan:
@@ -16,6 +25,7 @@ class Plan:
     def __init__(self, file, *, device="auto", threads=0, seed=None):
         self._session = _runtime.Session(file, device=device, threads=threads, seed=seed)
         self._session.initialize()
+        self.origin = None  # The file that the variables come from; None: they began as the recipe says.
 
     def step(self, *batch):
         """One update; returns the mean loss of the batch, a float."""
@@ -60,7 +70,7 @@ class Plan:
         whole = path.with_name(path.name + ".partial")  # Until it is complete, and its variables are written.
         try:
             whole.write_bytes(self._session.plan)
-            self._session.save(str(path.with_suffix(".safetensors")))
+            self._session.save(str(path.with_suffix(".safetensors")), {OF_PLAN: digest(self._session.plan)})
             whole.replace(path)
         except OSError as error:
             raise Error(f"cannot write {path}: {error.strerror}") from None
@@ -72,18 +82,38 @@ class Plan:
         return self._session.number(program, 0) / self._session.number(program, 1)
 
 
-def load(path, *, device="auto", threads=0):
-    """A plan that `save` has written, where that left it; one that gpuc-compile made begins as its recipe says."""
+def load(path, *, state=OWN, device="auto", threads=0):
+    """A plan that `save` has written, where that left it; one that gpuc-compile made begins as its recipe says.
+
+    `state` names another file of variables, which has to fit the plan, or is "initial": as the recipe says. What was
+    taken is the plan's `origin`.
+    """
     path = pathlib.Path(path)
     try:
         file = path.read_bytes()
     except OSError as error:
         raise Error(f"cannot read {path}: {error.strerror}") from None
+    variables = variables_for(path, file, state)
     try:
         plan = Plan(file, device=device, threads=threads)
     except Error as error:
         raise Error(f"{path}: {error}") from None
-    weights = path.with_suffix(".safetensors")
-    if weights.exists():
-        plan._session.restore(str(weights))
+    if variables:
+        plan._session.restore(str(variables))
+        plan.origin = variables
     return plan
+
+
+def variables_for(path, file, state):
+    """The file that the plan's variables are read from; None: there is none."""
+    if state == INITIAL:
+        return None
+    if state != OWN:
+        return pathlib.Path(state)
+    beside = path.with_suffix(".safetensors")
+    if not beside.exists():
+        return None
+    if _runtime.metadata(str(beside)).get(OF_PLAN) != digest(file):
+        raise Error(f"{beside} lies beside {path.name}, and was not saved with it: give state='{beside}' to take it all the "
+                    "same if it fits, or state='initial' to begin as the recipe says")  # fmt: skip
+    return beside

@@ -108,6 +108,7 @@ class Binding(unittest.TestCase):
             plan.save(path)
             loaded = gpuc.load(path)
             self.assertEqual(loaded.step(*self.recording.batch), plan.step(*self.recording.batch))
+            self.assertEqual(loaded.origin, path.with_suffix(".safetensors"))
             with self.assertRaisesRegex(gpuc.Error, "where the variables go"):
                 plan.save(path.with_suffix(".safetensors"))
             self.assertEqual({each.name for each in path.parent.iterdir()}, {"mlp.plan", "mlp.safetensors"})
@@ -122,6 +123,23 @@ class Binding(unittest.TestCase):
                 plan.save(path.parent / "nowhere" / "mlp.plan")
         with self.assertRaisesRegex(gpuc.Error, "cannot read .*mlp.plan: No such file"):
             gpuc.load(path)
+
+    def test_variables_of_another_plan_are_taken_if_they_are_named(self):
+        one, other = self.recording.plan(), self.recording.plan(seed=7)
+        with tempfile.TemporaryDirectory() as folder:
+            path, there = pathlib.Path(folder) / "one.plan", pathlib.Path(folder) / "other.plan"
+            one.save(path)
+            other.save(there)
+            beside = there.with_suffix(".safetensors")
+            beside.replace(path.with_suffix(".safetensors"))
+            with self.assertRaisesRegex(gpuc.Error, "one.safetensors lies beside one.plan, and was not saved with it: give state="):
+                gpuc.load(path)
+            self.assertIsNone(gpuc.load(path, state="initial").origin)
+            self.assertIsNone(gpuc.load(there).origin)
+            taken = gpuc.load(path, state=path.with_suffix(".safetensors"))
+            self.assertEqual(taken.step(*self.recording.batch), other.step(*self.recording.batch))
+            with self.assertRaisesRegex(gpuc.Error, "no.safetensors: "):
+                gpuc.load(path, state="no.safetensors")
 
     def test_what_is_wrong_with_a_batch(self):
         x, y = self.recording.batch
