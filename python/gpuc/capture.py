@@ -6,9 +6,14 @@ What it would drop without a word is put in or refused here: backward hooks, tor
 hangs on constants alone is computed here, by torch.
 """
 
+import contextlib
 import inspect
+import io
+import logging
 import operator
 import os
+import sys
+import warnings
 
 import torch
 from torch.export.graph_signature import InputKind, OutputKind
@@ -134,9 +139,7 @@ def decompositions():
 def export(module, args, kwargs):
     """The functional graph. Whatever torch says against the module becomes gpuc's error, with the user's line."""
     try:
-        import warnings
-
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), quietly():
             warnings.simplefilter("ignore")  # Of weights that LSTMs keep in two places, and the like.
             program = torch.export.export(module, args, kwargs)
             keep_no_grad(program)
@@ -149,6 +152,29 @@ def export(module, args, kwargs):
         text = str(error).strip().splitlines()
         refuse([Problem(f"torch.export cannot capture the module: {text[0] if text else type(error).__name__}"
                         + _cure(error), "", file, line)])  # fmt: skip
+
+
+@contextlib.contextmanager
+def quietly():
+    """Where torch.export gives up it writes its graph, and notes of it, on stderr: the error says what is wrong."""
+    said = io.StringIO()
+    logger = logging.getLogger("torch.fx.experimental.symbolic_shapes")
+    logger.addFilter(is_no_note)
+    graph = None
+    try:
+        with contextlib.redirect_stderr(said):
+            yield
+    except Exception as error:
+        graph = getattr(error, "partial_fx_graph", None)
+        raise
+    finally:
+        logger.removeFilter(is_no_note)
+        text = said.getvalue()  # What the module itself writes stays.
+        sys.stderr.write(text if graph is None else text.replace(f"{graph}\n", ""))
+
+
+def is_no_note(record):
+    return not record.msg.startswith("Unable to find user code")
 
 
 def _trace_of(error):
