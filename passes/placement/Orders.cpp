@@ -90,6 +90,18 @@ Order orderByContention(const Instance& instance) {
   });
 }
 
+/// Where memory is about as full, what ends first first: what is freed soon lies beside what is freed next,
+/// so that their room is one piece, and what outlives them lies above.
+Order orderByFreeing(const Instance& instance) {
+  constexpr int64_t kLevels = 10;  // as fine as totals are, the order would be by contention alone
+  const int64_t level = std::max<int64_t>(instance.lowerBound() / kLevels, 1);
+  RunMaxima totals(instance.sectionTotals());
+  return sortedBy(instance, [&](size_t i) {
+    const Item& item = instance[i];
+    return std::tuple(-(totals.of(item.first, item.last) / level), item.last, -item.size);
+  });
+}
+
 /// By end, latest first: the mirror image of the above, which suits a backward pass.
 Order orderByEnd(const Instance& instance) {
   return sortedBy(instance, [&](size_t i) {
@@ -129,7 +141,7 @@ Order orderOf(const Instance& instance, size_t number, Budget& budget) {
   constexpr size_t kSkyline = 2;  // the only one that takes long
   constexpr Order (*kOthers[])(const Instance&) = {orderByArea,     orderBySize,      orderByContention,
                                                    orderByLifetime, orderByConflicts, orderByStart,
-                                                   orderByEnd};
+                                                   orderByEnd,      orderByFreeing};
   if (number == kSkyline) return orderBySkyline(instance, budget);
   return kOthers[number < kSkyline ? number : number - 1](instance);
 }

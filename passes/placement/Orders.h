@@ -11,7 +11,7 @@ namespace gpuc::placement {
 using Order = std::vector<size_t>;  // a permutation of the items
 
 /// How many there are.
-inline constexpr size_t kOrders = 8;
+inline constexpr size_t kOrders = 9;
 
 /// The items in one of the orders, 0 … kOrders - 1: first those by which a greedy most often reaches the
 /// bound. Empty if the budget ended.

@@ -2,8 +2,6 @@
 35% of the activations, arenas are within 1% of what the buffers of the plan file need. For the host, in f32, the steps say the same and
 leave the same weights as with everything kept, with an arena as long as predicted. Prints a line for each plan.
 
-One plan of them is looser, and no order of commands with its peak that was tried has brought it closer.
-
 GPUC_MODELS=mlp,gpt2 names a few."""
 
 import json
@@ -11,13 +9,12 @@ import os
 import re
 import unittest
 
-from recompute_tools import COMBINATIONS, PARTS, RecomputeTest
+from recompute_tools import COMBINATIONS, RecomputeTest
 from small_zoo import MODELS
 
 TARGETS = ("host", "cuda:sm_90")
 WISHES = ("--checkpoint=none", "--checkpoint=sqrt", "--checkpoint=full", 0.75, 0.5, 0.35)
 RUN = ("--checkpoint=full", 0.5)  # of the host's plans in f32, by itself
-LOOSE = {("resnet50", "cuda:sm_90", *PARTS, 0.5): 1.017}
 
 
 class Defaults(RecomputeTest):
@@ -44,7 +41,7 @@ class Defaults(RecomputeTest):
                     if isinstance(wish, float) else None
                 plan, report, is_least = self.compiled(budget or wish, "--target=" + target, *flags)
                 kept = kept or report
-                ratio = self.check_memory(plan, report, LOOSE.get((name, target, *flags, wish), 1.01))
+                ratio = self.check_memory(plan, report)
                 extra = report["predicted_step_us"] / kept["predicted_step_us"] - 1
                 if target == "host" and not flags and wish in (WISHES[0], *RUN):
                     self.assertEqual(self.arena(plan, steps=1), report["peak_bytes"])

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "passes/placement/Fit.h"
+#include "passes/placement/Orders.h"
 #include "passes/placement/Validator.h"
 #include "test/placement/problems.h"
 
@@ -47,6 +48,20 @@ TEST(Solver, SizesUpToTheEndOfInt64) {
   ASSERT_TRUE(solution.ok()) << solution.message();
   EXPECT_EQ(solution->height, INT64_MAX);
   EXPECT_TRUE(validate(problem, *solution).ok());
+}
+
+TEST(Orders, TheLastOneHasWhatIsFreedFirstBelow) {
+  // At the peak all but d are live. Of a and b, which end first, d's room is made: they lie side by side.
+  Problem problem{{buffer("outlives", 0, 8, 3), buffer("a", 1, 4, 3), buffer("between", 2, 8, 2),
+                   buffer("b", 3, 5, 2), buffer("d", 5, 7, 4)},
+                  {},
+                  {}};
+  Instance instance(problem);
+  Budget budget(INT64_MAX, std::nullopt);
+  const Order order = orderOf(instance, kOrders - 1, budget);
+  const Placement placement = placeInOrder(instance, order, FitRule::kFirst, INT64_MAX, budget);
+  EXPECT_EQ(placement.height, 10);
+  EXPECT_EQ(instance.toSolution(placement.offsets).offsets, (std::vector<int64_t>{5, 0, 8, 3, 0}));
 }
 
 TEST(Solver, MalformedProblemIsAnError) {
