@@ -55,7 +55,7 @@ Status MeshCommunicator::meet() {
 
 /// Messages of two collectives that differ in their place, kind, type or length have different labels, but
 /// for one pair in 16,000: who does something else than the others is found out.
-Status MeshCommunicator::begin(Kind kind, DataType type, size_t count) {
+Status MeshCommunicator::begin(CollectiveKind kind, DataType type, size_t count) {
   if (!failure_.ok()) return failure_;
   ++collectives_;
   const uint64_t asks = uint64_t{count} << 16 | uint64_t(type) << 8 | uint64_t(kind);
@@ -67,7 +67,7 @@ Status MeshCommunicator::begin(Kind kind, DataType type, size_t count) {
 
 Status MeshCommunicator::allReduce(DataType type, size_t elements, const std::byte* part, std::byte* result) {
   if (elements == 0) return failure_;
-  GPUC_RETURN_IF_ERROR(begin(Kind::sum, type, elements));
+  GPUC_RETURN_IF_ERROR(begin(CollectiveKind::sum, type, elements));
   const auto size = static_cast<size_t>(sizeOf(type));
   if (elements * size <= std::min(kShortBytes, slot_bytes_)) return sumShort(type, elements, part, result);
   const size_t most = slot_bytes_ / size * parts_.size();
@@ -112,7 +112,7 @@ Status MeshCommunicator::sumChunk(DataType type, size_t elements, const std::byt
 /// By turns: of each rank's share the same run travels to it, and is packed if it is of several pieces.
 Status MeshCommunicator::reduceScatter(DataType type, const Shares& shares,
                                        std::span<const void* const> wholes, std::span<void* const> own) {
-  GPUC_RETURN_IF_ERROR(begin(Kind::reduce_scatter, type, shares.whole_bytes));
+  GPUC_RETURN_IF_ERROR(begin(CollectiveKind::reduce_scatter, type, shares.whole_bytes));
   const auto size_in_bytes = static_cast<size_t>(sizeOf(type));
   const ShareRuns runs(shares, size_in_bytes);
   const size_t most = slot_bytes_ / size_in_bytes;
@@ -136,7 +136,7 @@ Status MeshCommunicator::reduceScatter(DataType type, const Shares& shares,
 
 Status MeshCommunicator::allGather(DataType type, const Shares& shares, std::span<const void* const> own,
                                    std::span<void* const> wholes) {
-  GPUC_RETURN_IF_ERROR(begin(Kind::all_gather, type, shares.whole_bytes));
+  GPUC_RETURN_IF_ERROR(begin(CollectiveKind::all_gather, type, shares.whole_bytes));
   const auto size_in_bytes = static_cast<size_t>(sizeOf(type));
   const ShareRuns runs(shares, size_in_bytes);
   const size_t most = slot_bytes_ / size_in_bytes;
@@ -157,7 +157,7 @@ Status MeshCommunicator::allGather(DataType type, const Shares& shares, std::spa
 
 Status MeshCommunicator::broadcast(std::span<std::byte> bytes, int64_t root) {
   if (bytes.empty()) return failure_;
-  GPUC_RETURN_IF_ERROR(begin(Kind::broadcast, DataType::ui8, bytes.size()));
+  GPUC_RETURN_IF_ERROR(begin(CollectiveKind::broadcast, DataType::ui8, bytes.size()));
   if (rank() == root) GPUC_RETURN_IF_ERROR(checkAlive());
   for (size_t first = 0; first < bytes.size(); first += kChunkBytes) {
     const size_t count = std::min(kChunkBytes, bytes.size() - first);
@@ -171,7 +171,7 @@ Status MeshCommunicator::broadcast(std::span<std::byte> bytes, int64_t root) {
 
 Status MeshCommunicator::gather(std::span<const std::byte> mine, std::span<std::byte> all) {
   if (mine.empty()) return failure_;
-  GPUC_RETURN_IF_ERROR(begin(Kind::gather, DataType::ui8, mine.size()));
+  GPUC_RETURN_IF_ERROR(begin(CollectiveKind::gather, DataType::ui8, mine.size()));
   std::memmove(all.data() + static_cast<size_t>(rank()) * mine.size(), mine.data(), mine.size());
   for (size_t first = 0; first < mine.size(); first += kChunkBytes) {
     const size_t count = std::min(kChunkBytes, mine.size() - first);
@@ -273,6 +273,7 @@ Status MeshCommunicator::findLost(bool time_is_up) {
 Status MeshCommunicator::lost(int64_t rank, const std::string& why) {
   failure_ = Status::error("rank " + std::to_string(this->rank()) + " waits in collective " +
                            std::to_string(collectives_) + ", but rank " + std::to_string(rank) + " " + why);
+  if (tell_failure_) tell_failure_(failure_.message());
   exchangeGoodbyes(failure_.message());
   return failure_;
 }

@@ -6,8 +6,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "runtime/comm/collective.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/life_watch.h"
 #include "runtime/comm/transport/transport.h"
@@ -55,20 +57,27 @@ class MeshCommunicator final : public Communicator {
   /// Behind giveUp(): waits until those that fail, too, have come as far.
   void leave();
 
+  // For a collective that is made elsewhere, of the same messages. All ranks begin() it, each with an end of
+  // every message; to and from a rank itself, and of no bytes, there is none.
+
+  Status begin(CollectiveKind kind, DataType type, size_t count);
+  void send(int64_t to, const std::byte* bytes, size_t count);
+  void receive(int64_t from, std::byte* bytes, size_t count);
+  /// Returns when all that was begun is done.
+  Status wait();
+  /// For who waits for something else: messages that are under way go on.
+  void progress() { transport_.progress(); }
+  /// Whom to tell why a collective failed, before the others are heard.
+  void tellFailureTo(std::function<void(const std::string& why)> whom) { tell_failure_ = std::move(whom); }
+
  private:
-  enum class Kind : uint8_t { sum, broadcast, gather, reduce_scatter, all_gather };
   using Clock = std::chrono::steady_clock;
 
-  Status begin(Kind kind, DataType type, size_t count);
   Status sumShort(DataType type, size_t elements, const std::byte* part, std::byte* result);
   Status sumChunk(DataType type, size_t elements, const std::byte* part, std::byte* result);
   std::byte* slot(int64_t rank) { return slots_.data() + static_cast<size_t>(rank) * slot_bytes_; }
   std::byte* packed(int64_t rank) { return packed_.data() + static_cast<size_t>(rank) * slot_bytes_; }
 
-  void send(int64_t to, const std::byte* bytes, size_t count);
-  void receive(int64_t from, std::byte* bytes, size_t count);
-  /// Returns when all that was begun is done.
-  Status wait();
   bool isAllDone() const;
   Status checkLines();
   Status checkAlive();
@@ -93,6 +102,7 @@ class MeshCommunicator final : public Communicator {
   Transport::Label label_ = 0;   // of the messages of the collective under way
   std::vector<size_t> awaited_;  // from each rank: bytes that were asked for and not looked at, or 0
   Status failure_ = okStatus();
+  std::function<void(const std::string&)> tell_failure_;
 
   size_t slot_bytes_;
   std::vector<std::byte> slots_;         // for a part of each rank

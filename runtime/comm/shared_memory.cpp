@@ -40,6 +40,8 @@ constexpr int64_t kYields = 1000, kYieldsIfCrowded = 4;
 
 /// How often a rank looks whether others live.
 constexpr std::chrono::milliseconds kLook{20};
+/// How often messages of its own go on.
+constexpr std::chrono::milliseconds kProgress{1};
 
 /// Sleeps until the word is not `seen` any more, or for so long; or less.
 void sleepWhile(std::atomic<uint32_t>& word, uint32_t seen, std::chrono::nanoseconds most) {
@@ -81,11 +83,13 @@ struct SharedRanks::Header {
   std::atomic<int64_t> first_lost = -1;  // and not in order: others fail because of it
 };
 
+size_t SharedRanks::slotBytes(int64_t ranks) {
+  return std::clamp(std::bit_floor(kAllSlotBytes / static_cast<size_t>(ranks + 1)), kLeastSlotBytes,
+                    kMostSlotBytes);
+}
+
 /// | header | state of each rank | slot of each rank | sums |
-SharedRanks::SharedRanks(int64_t ranks)
-    : ranks_(ranks),
-      slot_bytes_(std::clamp(std::bit_floor(kAllSlotBytes / static_cast<size_t>(ranks + 1)), kLeastSlotBytes,
-                             kMostSlotBytes)) {
+SharedRanks::SharedRanks(int64_t ranks) : ranks_(ranks), slot_bytes_(slotBytes(ranks)) {
   const size_t states = static_cast<size_t>(ranks) * sizeof(RankState) + kCacheLine;
   const size_t slots = static_cast<size_t>(ranks + 1) * slot_bytes_;
   bytes_ = (states + kPage - 1) / kPage * kPage + slots;
@@ -115,20 +119,23 @@ Result<SharedRanks> SharedRanks::create(int64_t ranks) {
 }
 
 /// By way of /proc: a file of /dev/shm would outlive ranks that are killed.
-Result<std::optional<SharedRanks>> SharedRanks::meet(Communicator& ranks) {
+Result<std::optional<SharedRanks>> SharedRanks::meet(Communicator& ranks, int64_t first, int64_t count) {
   struct File {
     int64_t process = ::getpid();
     int64_t number = -1;
   } file;
-  SharedRanks shared(ranks.size());
-  const bool is_first = ranks.rank() == 0;
+  SharedRanks shared(count);
+  const bool is_first = ranks.rank() == first;
   Descriptor own(is_first ? ::memfd_create(kMemoryName, MFD_CLOEXEC) : -1);
   if (own.ok() && ::ftruncate(own.get(), static_cast<off_t>(shared.bytes_)) == 0 &&
       shared.map(own.get(), 0).ok()) {
     shared.begin();
     file.number = own.get();
   }
-  GPUC_RETURN_IF_ERROR(ranks.broadcast(std::as_writable_bytes(std::span(&file, 1)), /*root=*/0));
+  std::vector<File> files(static_cast<size_t>(ranks.size()));
+  GPUC_RETURN_IF_ERROR(
+      ranks.gather(std::as_bytes(std::span(&file, 1)), std::as_writable_bytes(std::span(files))));
+  file = files[static_cast<size_t>(first)];
   if (!is_first && file.number >= 0) {
     const std::string path = "/proc/" + std::to_string(file.process) + "/fd/" + std::to_string(file.number);
     const Descriptor theirs = openMemoryOfRanks(path, shared.bytes_);
@@ -183,17 +190,19 @@ void SharedRanks::lose(int64_t rank, const std::string& why, Loss loss) {
 //===----------------------------------------------------------------------===//
 
 SharedCommunicator::SharedCommunicator(SharedRanks& ranks, int64_t rank, std::chrono::milliseconds limit,
-                                       LifeWatch* life)
+                                       LifeWatch* life, RanksElsewhere elsewhere)
     : ranks_(ranks),
       rank_(rank),
       limit_(limit),
       life_(life),
+      elsewhere_(std::move(elsewhere)),
       is_crowded_(ranks.size() > coresOfThisProcess()),
       parts_(static_cast<size_t>(ranks.size())) {}
 
 Status SharedCommunicator::lost(int64_t rank, const std::string& why) {
-  failure_ = Status::error("rank " + std::to_string(rank_) + " waits in collective " +
-                           std::to_string(collectives_) + ", but rank " + std::to_string(rank) + " " + why);
+  failure_ = Status::error("rank " + std::to_string(elsewhere_.ranks_before + rank_) +
+                           " waits in collective " + std::to_string(collectives_) + ", but rank " +
+                           std::to_string(elsewhere_.ranks_before + rank) + " " + why);
   return failure_;
 }
 
@@ -212,6 +221,7 @@ Status SharedCommunicator::meet() {
     return okStatus();
   }
   for (int64_t yields = is_crowded_ ? kYieldsIfCrowded : kYields; yields > 0; --yields) {
+    if (elsewhere_.progress) elsewhere_.progress();
     ::sched_yield();
     if (haveAllArrived()) return okStatus();
   }
@@ -222,8 +232,10 @@ Status SharedCommunicator::meet() {
     if (haveAllArrived()) return okStatus();
     const Clock::duration left = end - Clock::now();
     GPUC_RETURN_IF_ERROR(findMissing(left <= Clock::duration::zero()));
+    if (elsewhere_.progress) elsewhere_.progress();
+    const Clock::duration most = elsewhere_.progress ? kProgress : life_ ? kLook : left;
     ranks_.header_->sleepers.fetch_add(1);
-    sleepWhile(events, seen, life_ ? std::min<Clock::duration>(left, kLook) : left);
+    sleepWhile(events, seen, std::min(left, most));
     ranks_.header_->sleepers.fetch_sub(1);
     lookForLost();
   }
@@ -256,12 +268,13 @@ Status SharedCommunicator::look() {
   lookForLost();
   const int64_t first = ranks_.header_->first_lost.load();
   if (first >= 0 && first != rank_)
-    failure_ = Status::error("rank " + std::to_string(first) + " " + ranks_.state(first).lost);
+    failure_ = Status::error("rank " + std::to_string(elsewhere_.ranks_before + first) + " " +
+                             ranks_.state(first).lost);
   return failure_;
 }
 
 /// What is asked for, as a number: two that differ have another kind, type or length.
-Status SharedCommunicator::begin(Kind kind, DataType type, size_t count) {
+Status SharedCommunicator::begin(CollectiveKind kind, DataType type, size_t count) {
   if (!failure_.ok()) return failure_;
   ++collectives_;
   ranks_.state(rank_).asks.store(uint64_t{count} << 16 | uint64_t(type) << 8 | uint64_t(kind));
@@ -270,7 +283,7 @@ Status SharedCommunicator::begin(Kind kind, DataType type, size_t count) {
 
 /// The meeting at which all slots are filled. It is the first of a collective, too, and all that are there
 /// stay in it until the next meeting, so that what they ask for can be compared.
-Status SharedCommunicator::meetWithSlots() {
+Status SharedCommunicator::meetAlike() {
   GPUC_RETURN_IF_ERROR(meet());
   const uint64_t wish = ranks_.state(rank_).asks.load();
   for (int64_t rank = 0; rank < ranks_.size(); ++rank)
@@ -287,13 +300,13 @@ Status SharedCommunicator::meetWithSlots() {
 Status SharedCommunicator::allReduce(DataType type, size_t elements, const std::byte* part,
                                      std::byte* result) {
   if (elements == 0) return failure_;
-  GPUC_RETURN_IF_ERROR(begin(Kind::sum, type, elements));
+  GPUC_RETURN_IF_ERROR(begin(CollectiveKind::sum, type, elements));
   const auto size = static_cast<size_t>(sizeOf(type)), ranks = static_cast<size_t>(ranks_.size());
   const size_t most = ranks_.slotBytes() / size;
   for (size_t first = 0; first < elements; first += most) {
     const size_t count = std::min(most, elements - first);
     std::memcpy(ranks_.slot(rank_), part + first * size, count * size);
-    GPUC_RETURN_IF_ERROR(meetWithSlots());
+    GPUC_RETURN_IF_ERROR(meetAlike());
     const size_t begin = count * static_cast<size_t>(rank_) / ranks,
                  end = count * static_cast<size_t>(rank_ + 1) / ranks;
     for (size_t rank = 0; rank < ranks; ++rank)
@@ -309,7 +322,7 @@ Status SharedCommunicator::allReduce(DataType type, size_t elements, const std::
 /// By turns: a slot holds, for each rank, the same run of its share.
 Status SharedCommunicator::reduceScatter(DataType type, const Shares& shares,
                                          std::span<const void* const> wholes, std::span<void* const> own) {
-  GPUC_RETURN_IF_ERROR(begin(Kind::reduce_scatter, type, shares.whole_bytes));
+  GPUC_RETURN_IF_ERROR(begin(CollectiveKind::reduce_scatter, type, shares.whole_bytes));
   const auto size = static_cast<size_t>(sizeOf(type)), ranks = static_cast<size_t>(ranks_.size());
   const ShareRuns runs(shares, size);
   const size_t most = ranks_.slotBytes() / size / ranks;
@@ -321,7 +334,7 @@ Status SharedCommunicator::reduceScatter(DataType type, const Shares& shares,
       if (const std::byte* place = runs.inWholes(rank, run, wholes, slot); place != slot)
         std::memcpy(slot, place, bytes);
     }
-    GPUC_RETURN_IF_ERROR(meetWithSlots());
+    GPUC_RETURN_IF_ERROR(meetAlike());
     runs.forEach(run, [&](size_t piece, size_t from, size_t count, size_t before) {
       for (size_t rank = 0; rank < ranks; ++rank)
         parts_[rank] =
@@ -335,7 +348,7 @@ Status SharedCommunicator::reduceScatter(DataType type, const Shares& shares,
 
 Status SharedCommunicator::allGather(DataType type, const Shares& shares, std::span<const void* const> own,
                                      std::span<void* const> wholes) {
-  GPUC_RETURN_IF_ERROR(begin(Kind::all_gather, type, shares.whole_bytes));
+  GPUC_RETURN_IF_ERROR(begin(CollectiveKind::all_gather, type, shares.whole_bytes));
   const auto size = static_cast<size_t>(sizeOf(type));
   const ShareRuns runs(shares, size);
   const size_t most = ranks_.slotBytes() / size;
@@ -344,7 +357,7 @@ Status SharedCommunicator::allGather(DataType type, const Shares& shares, std::s
     std::byte* slot = ranks_.slot(rank_);
     if (const std::byte* place = runs.inShares(run, own, slot); place != slot)
       std::memcpy(slot, place, (run.end - run.begin) * size);
-    GPUC_RETURN_IF_ERROR(meetWithSlots());
+    GPUC_RETURN_IF_ERROR(meetAlike());
     for (int64_t rank = 0; rank < ranks_.size(); ++rank)
       runs.toWholes(static_cast<size_t>(rank), run, ranks_.slot(rank), wholes);
     GPUC_RETURN_IF_ERROR(meet());
@@ -355,11 +368,11 @@ Status SharedCommunicator::allGather(DataType type, const Shares& shares, std::s
 /// Through the root's slot: of a sum before this, some may be reading yet.
 Status SharedCommunicator::broadcast(std::span<std::byte> bytes, int64_t root) {
   if (bytes.empty()) return failure_;
-  GPUC_RETURN_IF_ERROR(begin(Kind::broadcast, DataType::ui8, bytes.size()));
+  GPUC_RETURN_IF_ERROR(begin(CollectiveKind::broadcast, DataType::ui8, bytes.size()));
   for (size_t first = 0; first < bytes.size(); first += ranks_.slotBytes()) {
     const size_t count = std::min(ranks_.slotBytes(), bytes.size() - first);
     if (rank_ == root) std::memcpy(ranks_.slot(root), bytes.data() + first, count);
-    GPUC_RETURN_IF_ERROR(meetWithSlots());
+    GPUC_RETURN_IF_ERROR(meetAlike());
     if (rank_ != root) std::memcpy(bytes.data() + first, ranks_.slot(root), count);
     GPUC_RETURN_IF_ERROR(meet());
   }
@@ -368,11 +381,11 @@ Status SharedCommunicator::broadcast(std::span<std::byte> bytes, int64_t root) {
 
 Status SharedCommunicator::gather(std::span<const std::byte> mine, std::span<std::byte> all) {
   if (mine.empty()) return failure_;
-  GPUC_RETURN_IF_ERROR(begin(Kind::gather, DataType::ui8, mine.size()));
+  GPUC_RETURN_IF_ERROR(begin(CollectiveKind::gather, DataType::ui8, mine.size()));
   for (size_t first = 0; first < mine.size(); first += ranks_.slotBytes()) {
     const size_t count = std::min(ranks_.slotBytes(), mine.size() - first);
     std::memcpy(ranks_.slot(rank_), mine.data() + first, count);
-    GPUC_RETURN_IF_ERROR(meetWithSlots());
+    GPUC_RETURN_IF_ERROR(meetAlike());
     for (int64_t rank = 0; rank < ranks_.size(); ++rank)
       std::memcpy(all.data() + static_cast<size_t>(rank) * mine.size() + first, ranks_.slot(rank), count);
     GPUC_RETURN_IF_ERROR(meet());

@@ -3,11 +3,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/comm/collective.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/life_watch.h"
 
@@ -32,14 +34,21 @@ class SharedRanks {
   /// Errors: fewer ranks than 1, more than 1,024; no memory.
   static Result<SharedRanks> create(int64_t ranks);
 
-  /// The same for ranks that somebody else has started: a collective of all, which are on one machine. None
-  /// if one of them cannot open what the first one has made. The memory has no name, and ends with them.
-  static Result<std::optional<SharedRanks>> meet(Communicator& ranks);
+  /// The same for ranks that somebody else has started, of which `count` from `first` on are on this machine:
+  /// a collective of those of all machines. None, on all, if one of them cannot open what the first of its
+  /// machine has made. The memory has no name, and ends with them.
+  static Result<std::optional<SharedRanks>> meet(Communicator& ranks, int64_t first, int64_t count);
   SharedRanks(SharedRanks&&) noexcept;
   SharedRanks& operator=(SharedRanks&&) = delete;
   ~SharedRanks();
 
   int64_t size() const { return ranks_; }
+
+  /// What they exchange by: a slot of each rank, and behind them one more.
+  size_t slotBytes() const { return slot_bytes_; }
+  static size_t slotBytes(int64_t ranks);
+  std::byte* slot(int64_t rank) const;
+  std::byte* sums() const { return slot(ranks_); }
 
   /// No rank waits for this one any more: they fail, and say why. For who watches the ranks; the first to say
   /// it is heard.
@@ -53,15 +62,18 @@ class SharedRanks {
   void begin();
 
   RankState& state(int64_t rank) const;
-  size_t slotBytes() const { return slot_bytes_; }
-  std::byte* slot(int64_t rank) const;
-  std::byte* sums() const { return slot(ranks_); }
   void wakeAll() const;
 
   int64_t ranks_ = 0;
   size_t slot_bytes_ = 0;
   Header* header_ = nullptr;
   size_t bytes_ = 0;
+};
+
+/// For ranks of one machine, where there are others on other machines.
+struct RanksElsewhere {
+  int64_t ranks_before = 0;        // this machine's first: errors name the ranks of all
+  std::function<void()> progress;  // called again and again by who waits
 };
 
 /// One rank's end. An exchange goes by chunks: each rank puts its part of a chunk into its slot, and adds up,
@@ -72,7 +84,7 @@ class SharedCommunicator final : public Communicator {
   /// `limit`: how long a rank waits for another one that is alive. `life`: how those of the others are
   /// watched where nobody else calls lose(). `ranks` must outlive it, and so must `life`.
   SharedCommunicator(SharedRanks& ranks, int64_t rank, std::chrono::milliseconds limit,
-                     LifeWatch* life = nullptr);
+                     LifeWatch* life = nullptr, RanksElsewhere elsewhere = {});
 
   int64_t rank() const override { return rank_; }
   int64_t size() const override { return ranks_.size(); }
@@ -88,14 +100,15 @@ class SharedCommunicator final : public Communicator {
   Status broadcast(std::span<std::byte> bytes, int64_t root) override;
   Status gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
 
- private:
-  enum class Kind : uint8_t { sum, broadcast, gather, reduce_scatter, all_gather };
+  // For a collective that is made elsewhere, of the same meetings.
 
-  /// Begins a collective: all must ask for the same, which meetWithSlots() checks.
-  Status begin(Kind kind, DataType type, size_t count);
+  /// All must ask for the same, which meetAlike() checks.
+  Status begin(CollectiveKind kind, DataType type, size_t count);
   /// Returns when all ranks have come to it.
   Status meet();
-  Status meetWithSlots();
+  Status meetAlike();
+
+ private:
   bool haveAllArrived() const;
   void lookForLost();
   Status findMissing(bool time_is_up);
@@ -105,6 +118,7 @@ class SharedCommunicator final : public Communicator {
   const int64_t rank_;
   const std::chrono::milliseconds limit_;
   LifeWatch* const life_;
+  const RanksElsewhere elsewhere_;
   const bool is_crowded_;  // there are more ranks than cores
   std::chrono::steady_clock::time_point next_look_;
   uint64_t meetings_ = 0, collectives_ = 0;

@@ -134,15 +134,16 @@ bool hasMemory(int file) {
   TwoRanks ranks;
   std::thread first([&] {
     MeshCommunicator rank(*ranks.transport, kSoon);
-    std::array<int64_t, 2> where = {::getpid(), file};
+    const std::array<int64_t, 2> where = {::getpid(), file};
+    std::array<int64_t, 4> theirs = {};
     std::array<std::byte, 2> all = {};
     const std::byte mine{1};
-    EXPECT_TRUE(rank.broadcast(std::as_writable_bytes(std::span(where)), 0).ok());
+    EXPECT_TRUE(rank.gather(std::as_bytes(std::span(where)), std::as_writable_bytes(std::span(theirs))).ok());
     EXPECT_TRUE(rank.gather({&mine, 1}, all).ok());
   });
   const std::unique_ptr<Transport> transport = ranks.otherTransport();
   MeshCommunicator second(*transport, kSoon);
-  const Result<std::optional<SharedRanks>> memory = SharedRanks::meet(second);
+  const Result<std::optional<SharedRanks>> memory = SharedRanks::meet(second, /*first=*/0, /*count=*/2);
   first.join();
   return memory.ok() && memory->has_value();
 }
