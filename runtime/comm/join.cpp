@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/warn.h"
 #include "runtime/comm/cores.h"
+#include "runtime/comm/machines.h"
 #include "runtime/comm/mesh.h"
 #include "runtime/comm/shared_memory.h"
 #include "runtime/comm/transport/mpi.h"
@@ -32,27 +34,56 @@ class LastWord {
   int errors_ = STDERR_FILENO;
 };
 
-/// Where all ranks are on one machine: memory that they share, by which all goes but for their last words.
-struct SharedMeans {
-  SharedMeans(SharedRanks memory, const MeshCommunicator& ranks, const LaunchOptions& options)
-      : memory(std::move(memory)),
-        life(ranks.lives(), ranks.rank(), options.patience),
-        ranks(this->memory, ranks.rank(), options.limit, &life) {}
+/// Memory that the ranks of a machine share. On one machine all goes by it but for their last words; on
+/// several what machines send goes once.
+class SharedMeans {
+ public:
+  SharedMeans(SharedRanks memory, MeshCommunicator& mesh, const Machines& machines,
+              const LaunchOptions& options)
+      : memory_(std::move(memory)),
+        first_(machines.begin(machines.of(mesh.rank()))),
+        rank_(mesh.rank() - first_),
+        life_(mesh.lives().subspan(static_cast<size_t>(first_), static_cast<size_t>(memory_.size())), rank_,
+              options.patience),
+        // Who waits for another machine's rank knows better who is late than who waits for that one.
+        inside_(memory_, rank_, options.limit + (machines.count() > 1 ? options.patience : kNone), &life_,
+                machines.count() > 1
+                    ? RanksElsewhere{.ranks_before = first_, .progress = [&] { mesh.progress(); }}
+                    : RanksElsewhere{}) {
+    if (machines.count() > 1) all_.emplace(mesh, memory_, inside_, machines);
+  }
 
-  SharedRanks memory;
-  LifeWatch life;
-  SharedCommunicator ranks;
+  Communicator& ranks() { return all_ ? static_cast<Communicator&>(*all_) : inside_; }
+
+  void giveUp(const std::string& why) {
+    memory_.lose(rank_, "failed: " + why,
+                 inside_.hasFailed() ? SharedRanks::Loss::another : SharedRanks::Loss::itself);
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kNone{0};
+
+  SharedRanks memory_;
+  const int64_t first_, rank_;
+  LifeWatch life_;
+  SharedCommunicator inside_;
+  std::optional<MachinesCommunicator> all_;
 };
 
 /// None, if messages are all there is.
 Result<std::unique_ptr<SharedMeans>> shareMemory(MeshCommunicator& ranks, const LaunchOptions& options) {
-  const std::span<const Life> lives = ranks.lives();
-  const bool is_one_machine = std::all_of(lives.begin(), lives.end(),
-                                          [&](const Life& life) { return life.machine == lives[0].machine; });
-  if (!options.shares_memory || !is_one_machine) return std::unique_ptr<SharedMeans>();
-  GPUC_ASSIGN_OR_RETURN(std::optional<SharedRanks> memory, SharedRanks::meet(ranks));
+  const std::optional<Machines> machines = Machines::of(ranks.lives());
+  if (!machines && ranks.rank() == 0)
+    warn(
+        "ranks of one machine do not follow one another, so that each sends other machines all by itself: "
+        "start them machine by machine (mpirun --map-by slot, srun --distribution=block)");
+  const bool is_of_use = machines && (machines->count() == 1 || machines->shareAny());
+  if (!options.shares_memory || !is_of_use) return std::unique_ptr<SharedMeans>();
+  const int64_t machine = machines->of(ranks.rank());
+  GPUC_ASSIGN_OR_RETURN(std::optional<SharedRanks> memory,
+                        SharedRanks::meet(ranks, machines->begin(machine), machines->size(machine)));
   if (!memory) return std::unique_ptr<SharedMeans>();
-  return std::make_unique<SharedMeans>(*std::move(memory), ranks, options);
+  return std::make_unique<SharedMeans>(*std::move(memory), ranks, *machines, options);
 }
 
 Status meet(MeshCommunicator& ranks, Transport& transport) {
@@ -87,7 +118,7 @@ int joinRanks(const Launcher& launcher, const LaunchOptions& options, const Rank
   Status status = meet(ranks, **transport);
   Result<std::unique_ptr<SharedMeans>> shared = status.ok() ? shareMemory(ranks, options) : status;
   SharedMeans* const means = shared.ok() ? shared->get() : nullptr;
-  Communicator& used = means ? static_cast<Communicator&>(means->ranks) : ranks;
+  Communicator& used = means ? means->ranks() : ranks;
   Result<int> outcome = shared.ok() ? callBody(body, used) : shared.status();
   if (outcome.ok()) {
     status = meetAtTheEnd(used);
@@ -97,9 +128,7 @@ int joinRanks(const Launcher& launcher, const LaunchOptions& options, const Rank
     }
     outcome = status;
   }
-  if (means)
-    means->memory.lose(launcher.rank, "failed: " + outcome.message(),
-                       means->ranks.hasFailed() ? SharedRanks::Loss::another : SharedRanks::Loss::itself);
+  if (means) means->giveUp(outcome.message());
   const std::vector<std::string> said = ranks.giveUp(outcome.message());
   const auto own = said.begin() + launcher.rank;
   if (std::find(said.begin(), own, outcome.message()) == own) last_word.error(outcome.message());
