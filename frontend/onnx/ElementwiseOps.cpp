@@ -1,5 +1,6 @@
 //===- ElementwiseOps.cpp - ONNX ops that work element by element -----------===//
 
+#include "frontend/onnx/Formulas.h"
 #include "frontend/onnx/Importer.h"
 #include "frontend/onnx/OpTable.h"
 #include "frontend/onnx/Reader.h"
@@ -71,27 +72,6 @@ void lowerClip(NodeScope &node) {
     x = binary("min", x, cast(node.input(2), x.type()));
   node.output(x);
 }
-
-//===----------------------------------------------------------------------===//
-// Functions that gpuc has not: by those that it has, without loss near 0
-//===----------------------------------------------------------------------===//
-
-Tensor asin(const Tensor &x) { return unary("atan", x / unary("sqrt", (1.0 - x) * (x + 1.0))); }
-Tensor acos(const Tensor &x) { return unary("atan", unary("sqrt", (1.0 - x) / (x + 1.0))) * 2.0; }
-Tensor sinh(const Tensor &x) {
-  Tensor t = unary("expm1", x);
-  return (t + t / (t + 1.0)) * 0.5;
-}
-Tensor cosh(const Tensor &x) { return (unary("exp", x) + unary("exp", unary("neg", x))) * 0.5; }
-Tensor asinh(const Tensor &x) {
-  Tensor a = unary("abs", x), square = x * x;
-  return unary("sign", x) * unary("log1p", a + square / (unary("sqrt", square + 1.0) + 1.0));
-}
-Tensor acosh(const Tensor &x) {
-  Tensor over = x - 1.0;
-  return unary("log1p", over + unary("sqrt", over * (x + 1.0)));
-}
-Tensor atanh(const Tensor &x) { return (unary("log1p", x) - unary("log1p", unary("neg", x))) * 0.5; }
 
 template <Tensor (*function)(const Tensor &)> void lowerFunction(NodeScope &node) {
   node.output(function(node.input(0)));

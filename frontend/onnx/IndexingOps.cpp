@@ -5,27 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontend/onnx/Formulas.h"
 #include "frontend/onnx/Importer.h"
 #include "frontend/onnx/OpTable.h"
 
 namespace gpuc::onnx {
 namespace {
-
-Tensor gather(const Tensor &x, const Tensor &indices, int64_t dim) {
-  return x && indices ? x.emitter()->op("gather", {x, indices}, x.emitter()->attribute("dim", dim))
-                      : Tensor();
-}
-
-Tensor scatterAdd(const Tensor &into, const Tensor &indices, const Tensor &updates) {
-  return into && indices && updates ? into.emitter()->op("scatter_add", {into, indices, updates},
-                                                         into.emitter()->attribute("dim", int64_t{0}))
-                                    : Tensor();
-}
-
-/// Indices count from the end where they are negative.
-Tensor wrap(const Tensor &indices, int64_t extent) {
-  return select(compare("lt", indices, 0), indices + static_cast<double>(extent), indices);
-}
 
 bool refuseBatch(NodeScope &node, const Tensor &x) {
   if (x.hasBatch())
@@ -89,20 +74,6 @@ void lowerGather(NodeScope &node) {
   node.output(node.operand(0).weight && dim == 0 ? embed(node, x, indices, inside) : gather(x, inside, dim));
 }
 
-/// The linear index of the element that has `indices` in dimension `dim` and stands, in the others, where its
-/// index does.
-Tensor linearize(const Tensor &x, const Tensor &indices, int64_t dim) {
-  Tensor linear;
-  Shape shape = x.shape();
-  for (int64_t d = 0; d < x.rank(); ++d) {
-    Tensor at = d == dim ? wrap(cast(indices, DataType::i64), x.extent(d))
-                         : iota(*x.emitter(), indices.shape(), DataType::i64, d);
-    Tensor part = at * static_cast<double>(countOf(shape, d + 1, shape.size()));
-    linear = d == 0 ? part : linear + part;
-  }
-  return linear;
-}
-
 void lowerGatherElements(NodeScope &node) {
   Tensor x = node.input(0), indices = node.input(1);
   int64_t dim = dimension(x, node.integer("axis", 0));
@@ -160,17 +131,13 @@ void lowerGatherNd(NodeScope &node) {
   node.output(gather(reshape(x, rows), linear, 0));
 }
 
-/// data with `updates` at linear indices along dimension 0; of several updates of one element any may stay.
-Tensor scatter(NodeScope &node, const Tensor &x, const Tensor &linear, const Tensor &updates) {
-  std::string how = node.text("reduction", "none");
-  if (how == "add")
-    return scatterAdd(x, linear, updates);
-  if (how != "none")
-    return node.fail("attribute 'reduction' = '" + how + "' is not supported: none or add");
-  Tensor hit = compare(
-      "gt", scatterAdd(like(cast(x, DataType::i32), 0), linear, like(cast(updates, DataType::i32), 1)), 0);
-  Tensor sum = scatterAdd(like(x, 0), linear, updates);
-  return select(hit, sum, x);
+/// Whether updates are added; nothing after an error.
+std::optional<bool> scatterAdds(NodeScope &node) {
+  const std::string how = node.text("reduction", "none");
+  if (how == "add" || how == "none")
+    return how == "add";
+  node.fail("attribute 'reduction' = '" + how + "' is not supported: none or add");
+  return std::nullopt;
 }
 
 void lowerScatterElements(NodeScope &node) {
@@ -180,9 +147,8 @@ void lowerScatterElements(NodeScope &node) {
     return;
   if (indices.rank() != x.rank() || indices.shape() != updates.shape())
     return void(node.fail("indices have not the rank of the data, or not the shape of the updates"));
-  Shape flat = {countOf(x.shape(), 0, x.rank())}, rows = {countOf(indices.shape(), 0, x.rank())};
-  Tensor linear = reshape(linearize(x, indices, dim), rows);
-  node.output(reshape(scatter(node, reshape(x, flat), linear, reshape(updates, rows)), x.shape()));
+  if (std::optional<bool> adds = scatterAdds(node))
+    node.output(scatterElements(x, indices, updates, dim, *adds));
 }
 
 void lowerScatterNd(NodeScope &node) {
@@ -196,7 +162,10 @@ void lowerScatterNd(NodeScope &node) {
   Shape slices = many;
   slices.insert(slices.end(), shape.begin() + depth, shape.end());
   Tensor linear = reshape(linearizeTuples(shape, indices, 0), many);
-  node.output(reshape(scatter(node, reshape(x, rows), linear, reshape(updates, slices)), shape));
+  std::optional<bool> adds = scatterAdds(node);
+  auto scatter = adds && *adds ? scatterAdd : scatterInto;
+  if (adds)
+    node.output(reshape(scatter(reshape(x, rows), linear, reshape(updates, slices)), shape));
 }
 
 /// The rows that a known condition chooses.

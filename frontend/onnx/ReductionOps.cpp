@@ -1,5 +1,6 @@
 //===- ReductionOps.cpp - Reductions, orders and running sums ---------------===//
 
+#include "frontend/onnx/Formulas.h"
 #include "frontend/onnx/OpTable.h"
 
 #include <algorithm>
@@ -105,17 +106,13 @@ template <Tensor (*function)(const Reduction &over)> void lowerReduce(NodeScope 
 // Orders
 //===----------------------------------------------------------------------===//
 
-/// x with its order reversed.
-Tensor reversedOrder(const Tensor &x) { return unary(x.isFloat() ? "neg" : "not", x); }
-
 template <bool largest> void lowerArg(NodeScope &node) {
   Tensor x = node.input(0);
   int64_t dim = dimension(x, node.integer("axis", 0));
   if (dim < 0)
     return;
   const bool last = node.integer("select_last_index", 0);
-  Tensor ordered = largest ? x : reversedOrder(x);
-  Tensor index = along("argmax", last ? reverse(ordered, {dim}) : ordered, dim);
+  Tensor index = indexOfExtreme(last ? reverse(x, {dim}) : x, dim, largest);
   if (last)
     index = static_cast<double>(x.extent(dim) - 1) - index;
   node.output(node.integer("keepdims", 1) ? unsqueeze(index, {dim}) : index);
@@ -127,13 +124,8 @@ void lowerTopK(NodeScope &node) {
   int64_t dim = dimension(x, node.integer("axis", -1));
   if (!k || dim < 0)
     return;
-  Emitter &e = node.emitter;
   // Sorted output is one of the orders that sorted=0 allows.
-  std::vector<mlir::NamedAttribute> attributes = {e.attribute("k", static_cast<int64_t>(*k)),
-                                                  e.attribute("dim", dim)};
-  if (!node.integer("largest", 1))
-    attributes.push_back(e.flag("smallest"));
-  std::vector<Tensor> results = e.emit("top_k", {x}, attributes);
+  std::vector<Tensor> results = topK(x, dim, static_cast<int64_t>(*k), node.integer("largest", 1) != 0);
   for (size_t i = 0; i < results.size(); ++i)
     node.output(results[i], i);
 }
@@ -161,24 +153,11 @@ void lowerCumSum(NodeScope &node) {
   node.output(backwards ? reverse(sums, {dim}) : sums);
 }
 
-/// y_i is the product of a row of x, with ones in the place of what comes after i.
 void lowerCumProd(NodeScope &node) {
   Tensor x = node.input(0);
   const int64_t dim = axisOf(node, x);
-  if (dim < 0)
-    return;
-  const int64_t extent = x.extent(dim);
-  if (extent == kBatch || extent > 1024)
-    return void(node.fail("running products of " + std::to_string(extent) + " elements: at most 1024"));
-  Shape spread = x.shape(), unit = spread;
-  spread.insert(spread.begin() + dim, extent);
-  unit.insert(unit.begin() + dim, 1);
-  Tensor to = iota(node.emitter, spread, DataType::i64, dim),
-         from = iota(node.emitter, spread, DataType::i64, dim + 1);
-  const bool backwards = node.integer("reverse", 0), exclusive = node.integer("exclusive", 0);
-  Tensor counts = compare(backwards ? (exclusive ? "gt" : "ge") : (exclusive ? "lt" : "le"), from, to);
-  Tensor rows = broadcastTo(reshape(x, unit), spread);
-  node.output(reduce("prod", select(counts, rows, like(rows, 1)), {dim + 1}, /*keep=*/false));
+  if (dim >= 0)
+    node.output(runningProduct(x, dim, node.integer("exclusive", 0) != 0, node.integer("reverse", 0) != 0));
 }
 
 } // namespace
