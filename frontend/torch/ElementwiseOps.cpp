@@ -6,10 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Activations.h"
+#include "frontend/onnx/Formulas.h"
 #include "frontend/torch/OpTable.h"
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace gpuc::torch {
 namespace {
@@ -80,20 +82,36 @@ void lowerPow(OpScope &op) {
                               : binary("pow", x, like(x, exponent)));
 }
 
+/// Of integers, which gpuc divides towards 0: one less where there is a remainder of the other sign.
+Tensor flooredQuotient(const Tensor &x, const Tensor &y) {
+  Tensor rest = binary("rem", x, y);
+  Tensor isBelow = binary("and", compare("ne", rest, 0), compare("lt", binary("xor", rest, y), 0));
+  return x / y - cast(isBelow, x.type());
+}
+
 void lowerDiv(OpScope &op) {
   const std::string rounding = op.text("rounding_mode", "");
-  Tensor quotient = self(op) / other(op);
-  if (!rounding.empty() && quotient && !quotient.isFloat())
-    return void(op.fail("rounding_mode='" + rounding + "' of integers is not supported: cast them"));
-  op.output(rounding == "floor"   ? unary("floor", quotient)
-            : rounding == "trunc" ? truncated(quotient)
-                                  : quotient);
+  Tensor x = self(op), y = other(op);
+  if (x && !x.isFloat() && !rounding.empty())
+    return op.output(rounding == "floor" ? flooredQuotient(x, y) : x / y);
+  op.output(rounding == "floor" ? unary("floor", x / y) : rounding == "trunc" ? truncated(x / y) : x / y);
 }
 
 /// The remainder has the sign of the divisor.
 void lowerRemainder(OpScope &op) {
   Tensor x = self(op), y = other(op);
-  op.output(x - unary("floor", x / y) * y);
+  op.output(x - (x && !x.isFloat() ? flooredQuotient(x, y) : unary("floor", x / y)) * y);
+}
+
+/// The angle of (x, y), by the quotient that is at most 1.
+void lowerAtan2(OpScope &op) {
+  Tensor y = self(op), x = other(op);
+  Tensor isWide = compare("gt", unary("abs", x), unary("abs", y));
+  Tensor below = select(isWide, x, y);
+  Tensor angle = unary("atan", select(isWide, y, x) / select(compare("eq", below, 0), like(below, 1), below));
+  Tensor turn = select(compare("lt", y, 0), like(y, -std::numbers::pi), like(y, std::numbers::pi));
+  Tensor flat = angle + select(compare("lt", x, 0), turn, like(x, 0));
+  op.output(select(isWide, flat, unary("sign", y) * (std::numbers::pi / 2) - angle));
 }
 
 void lowerClamp(OpScope &op) {
@@ -194,6 +212,10 @@ template <const char *name> void addUnary(OpTable &table) {
   table[std::string(name) + ".default"] = {lowerUnary<name>, {"self"}};
 }
 
+template <Tensor (*function)(const Tensor &)> void addFunction(OpTable &table, const std::string &name) {
+  table[name + ".default"] = {[](OpScope &op) { op.output(function(self(op))); }, {"self"}};
+}
+
 void addArithmetic(OpTable &table) {
   for (const char *overload : {".Tensor", ".Scalar"}) {
     table[std::string("add") + overload] = {lowerAdd, {"self", "other", "alpha"}};
@@ -215,16 +237,12 @@ void addArithmetic(OpTable &table) {
   table["log2.default"] = {[](OpScope &op) { op.output(unary("log", self(op)) / std::log(2.0)); }, {"self"}};
   table["log10.default"] = {[](OpScope &op) { op.output(unary("log", self(op)) / std::log(10.0)); },
                             {"self"}};
-  table["sinh.default"] = {[](OpScope &op) {
-                             Tensor x = self(op);
-                             op.output((unary("exp", x) - unary("exp", unary("neg", x))) * 0.5);
-                           },
-                           {"self"}};
-  table["cosh.default"] = {[](OpScope &op) {
-                             Tensor x = self(op);
-                             op.output((unary("exp", x) + unary("exp", unary("neg", x))) * 0.5);
-                           },
-                           {"self"}};
+  addFunction<onnx::asin>(table, "asin"), addFunction<onnx::acos>(table, "acos");
+  addFunction<onnx::sinh>(table, "sinh"), addFunction<onnx::cosh>(table, "cosh");
+  addFunction<onnx::asinh>(table, "asinh"), addFunction<onnx::acosh>(table, "acosh");
+  addFunction<onnx::atanh>(table, "atanh");
+  table["atan2.default"] = {lowerAtan2, {"self", "other"}};
+  table["exp2.default"] = {[](OpScope &op) { op.output(unary("exp", self(op) * std::log(2.0))); }, {"self"}};
   table["reciprocal.default"] = {[](OpScope &op) { op.output(1.0 / self(op)); }, {"self"}};
   table["square.default"] = {[](OpScope &op) {
                                Tensor x = self(op);
@@ -295,6 +313,8 @@ void addPredicates(OpTable &table) {
                             {"self"}};
   table["isinf.default"] = {
       [](OpScope &op) { op.output(compare("eq", unary("abs", op.tensor("self")), kInfinity)); }, {"self"}};
+  table["isfinite.default"] = {[](OpScope &op) { op.output(unary("is_finite", op.tensor("self"))); },
+                               {"self"}};
   for (const char *name : {"logical_xor.default", "bitwise_xor.Tensor"})
     table[name] = {[](OpScope &op) { lowerLogical(op, "xor"); }, {"self", "other"}};
 }

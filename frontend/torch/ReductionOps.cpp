@@ -1,6 +1,9 @@
 //===- ReductionOps.cpp - Sums, means, softmax ---------------------------------===//
 
+#include "frontend/onnx/Formulas.h"
 #include "frontend/torch/OpTable.h"
+
+#include <cmath>
 
 namespace gpuc::torch {
 namespace {
@@ -19,6 +22,13 @@ void lowerReduce(OpScope &op, const char *name) {
     op.output(reduce(name, x, dimsOf(op, x), op.flag("keepdim", false)));
 }
 
+/// The root of a sum that may be 0, where PyTorch's gradient is 0.
+Tensor rootOf(const Tensor &sum, double order = 2) {
+  Tensor isZero = compare("eq", sum, 0), positive = select(isZero, like(sum, 1), sum);
+  Tensor root = order == 2 ? unary("sqrt", positive) : binary("pow", positive, like(sum, 1 / order));
+  return select(isZero, sum, root);
+}
+
 /// Σ (x - mean)² / (n - correction), and its root.
 void lowerVariance(OpScope &op, bool root) {
   Tensor x = op.tensor("self");
@@ -33,7 +43,7 @@ void lowerVariance(OpScope &op, bool root) {
   Tensor centred = x - reduce("mean", x, dims, /*keep=*/true);
   Tensor sum = reduce("sum", centred * centred, dims, op.flag("keepdim", false));
   Tensor variance = sum / (count - correction);
-  op.output(root ? unary("sqrt", variance) : variance);
+  op.output(root ? rootOf(variance) : variance);
 }
 
 /// And the mean beside it.
@@ -50,7 +60,7 @@ void lowerExtreme(OpScope &op, bool largest) {
   const int64_t dim = x && x.rank() > 0 ? dimension(x, op.integer("dim", 0)) : -1;
   if (dim < 0)
     return void(op.fail("is of a tensor without dimensions: leave it out"));
-  Tensor index = unsqueeze(along("argmax", largest ? x : unary("neg", x), dim), {dim});
+  Tensor index = unsqueeze(onnx::indexOfExtreme(x, dim, largest), {dim});
   Tensor chosen =
       compare("eq", onnx::iota(op.emitter, x.shape(), DataType::i64, dim), cast(index, DataType::i64));
   Tensor value = reduce("sum", select(chosen, x, like(x, 0)), {dim}, /*keep=*/true);
@@ -74,25 +84,57 @@ void lowerAlong(OpScope &op, const char *name) {
   op.output(along(name, x, op.integer("dim", -1)));
 }
 
-/// The 2-norm, as torch.linalg.vector_norm.
+/// (Σ |x|^p)^(1/p), as torch.linalg.vector_norm; the largest where p is infinite, how many are not 0 where it
+/// is 0.
 void lowerNorm(OpScope &op) {
-  Tensor x = op.tensor("self");
-  const double ord = op.number(op.has("ord") ? "ord" : "p", 2);
+  Tensor x = cast(op.tensor("self"), op.type());
+  const double order = op.number(op.has("ord") ? "ord" : "p", 2);
   if (!x)
     return;
-  if (ord != 2 && ord != 1)
-    return void(op.fail("is the norm of order " + std::to_string(ord) + ": 1 and 2 are supported"));
-  Tensor terms = ord == 2 ? x * x : unary("abs", x);
-  Tensor sum = reduce("sum", terms, dimsOf(op, x), op.flag("keepdim", false));
-  op.output(ord == 2 ? unary("sqrt", sum) : sum);
+  const Shape dims = dimsOf(op, x);
+  const bool keep = op.flag("keepdim", false);
+  Tensor size = unary("abs", x);
+  if (std::isinf(order))
+    return op.output(reduce(order > 0 ? "reduce_max" : "reduce_min", size, dims, keep));
+  if (order < 0)
+    return void(
+        op.fail("is the norm of order " + std::to_string(order) + ": negative ones are not supported"));
+  Tensor terms = order == 0   ? cast(compare("ne", x, 0), x.type())
+                 : order == 1 ? size
+                 : order == 2 ? x * x
+                              : binary("pow", size, like(x, order));
+  Tensor sum = reduce("sum", terms, dims, keep);
+  op.output(order > 1                  ? rootOf(sum, order)
+            : order == 1 || order == 0 ? sum
+                                       : binary("pow", sum, like(sum, 1 / order)));
 }
 
-void lowerArgmax(OpScope &op) {
+/// Of the flattened tensor where no dimension is given.
+void lowerArgExtreme(OpScope &op, bool largest) {
   Tensor x = op.tensor("self");
-  if (!op.has("dim"))
-    return void(op.fail("is of the flattened tensor: give dim"));
-  Tensor index = along("argmax", x, op.integer("dim", 0));
-  op.output(reshape(cast(index, DataType::i64), op.shape()));
+  if (x && (!op.has("dim") || x.rank() == 0))
+    x = reshape(x, {onnx::countOf(x.shape(), 0, x.rank())});
+  const int64_t dim = x ? dimension(x, op.integer("dim", 0)) : -1;
+  if (dim >= 0)
+    op.output(reshape(cast(onnx::indexOfExtreme(x, dim, largest), DataType::i64), op.shape()));
+}
+
+/// Whether any is true, or all are.
+void lowerQuantifier(OpScope &op, const char *name) {
+  Tensor x = op.tensor("self");
+  if (!x)
+    return;
+  Tensor isTrue = cast(x.type() == DataType::i1 ? x : compare("ne", x, 0), DataType::i32);
+  op.output(compare("ne", reduce(name, isTrue, dimsOf(op, x), op.flag("keepdim", false)), 0));
+}
+
+void lowerCumProd(OpScope &op) {
+  Tensor x = cast(op.tensor("self"), op.type());
+  if (x && x.rank() == 0)
+    return op.output(x);
+  const int64_t dim = x ? dimension(x, op.integer("dim", 0)) : -1;
+  if (dim >= 0)
+    op.output(onnx::runningProduct(x, dim));
 }
 
 } // namespace
@@ -124,11 +166,21 @@ void addReductions(OpTable &table) {
   table["max.default"] = {[](OpScope &op) { lowerReduce(op, "reduce_max"); }, {"self"}};
   table["min.default"] = {[](OpScope &op) { lowerReduce(op, "reduce_min"); }, {"self"}};
   table["logsumexp.default"] = {lowerLogSumExp, {"self", "dim", "keepdim"}};
-  table["linalg_vector_norm.default"] = {lowerNorm, {"self", "ord", "dim", "keepdim"}};
+  table["linalg_vector_norm.default"] = {lowerNorm, {"self", "ord", "dim", "keepdim", "dtype"}};
   table["softmax.int"] = {[](OpScope &op) { lowerAlong(op, "softmax"); }, {"self", "dim", "dtype"}};
   table["log_softmax.int"] = {[](OpScope &op) { lowerAlong(op, "log_softmax"); }, {"self", "dim", "dtype"}};
   table["cumsum.default"] = {[](OpScope &op) { lowerAlong(op, "cumsum"); }, {"self", "dim", "dtype"}};
-  table["argmax.default"] = {lowerArgmax, {"self", "dim", "keepdim"}};
+  table["cumprod.default"] = {lowerCumProd, {"self", "dim", "dtype"}};
+  table["argmax.default"] = {[](OpScope &op) { lowerArgExtreme(op, true); }, {"self", "dim", "keepdim"}};
+  table["argmin.default"] = {[](OpScope &op) { lowerArgExtreme(op, false); }, {"self", "dim", "keepdim"}};
+  table["prod.default"] = {[](OpScope &op) { lowerReduce(op, "prod"); }, all};
+  table["prod.dim_int"] = {[](OpScope &op) { lowerReduce(op, "prod"); }, some};
+  for (const char *overload : {".default", ".dim", ".dims"}) {
+    table[std::string("any") + overload] = {[](OpScope &op) { lowerQuantifier(op, "reduce_max"); },
+                                            {"self", "dim", "keepdim"}};
+    table[std::string("all") + overload] = {[](OpScope &op) { lowerQuantifier(op, "reduce_min"); },
+                                            {"self", "dim", "keepdim"}};
+  }
 }
 
 } // namespace gpuc::torch

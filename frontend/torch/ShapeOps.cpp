@@ -166,84 +166,6 @@ void lowerRoll(OpScope &op) {
   op.output(x);
 }
 
-//===----------------------------------------------------------------------===//
-// By index
-//===----------------------------------------------------------------------===//
-
-Tensor gathered(OpScope &op, const Tensor &x, const Tensor &indices, int64_t dim) {
-  return op.emitter.op("gather", {x, indices}, op.emitter.attribute("dim", dim));
-}
-
-/// Negative ones count from the end.
-Tensor fromFront(const Tensor &indices, int64_t extent) {
-  return select(compare("lt", indices, 0), indices + static_cast<double>(extent), indices);
-}
-
-void lowerIndexSelect(OpScope &op) {
-  Tensor x = op.tensor("self"), indices = op.tensor("index");
-  const int64_t dim = x && x.rank() > 0 ? dimension(x, op.integer("dim", 0)) : -1;
-  if (dim < 0)
-    return void(op.fail("is of a tensor without dimensions"));
-  limitRange(indices, x.extent(dim));
-  op.output(reshape(gathered(op, x, indices, dim), op.shape()));
-}
-
-/// Each element of `index` names one of x along `dim`; its other coordinates are its own.
-void lowerGather(OpScope &op) {
-  Tensor x = op.tensor("self"), index = op.tensor("index");
-  const int64_t dim = x && x.rank() > 0 ? dimension(x, op.integer("dim", 0)) : -1;
-  if (dim < 0 || !index)
-    return void(op.fail("is of a tensor without dimensions"));
-  limitRange(index, x.extent(dim));
-  const Shape shape = x.shape();
-  Tensor flat;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    Tensor along = static_cast<int64_t>(d) == dim
-                       ? cast(index, DataType::i64)
-                       : onnx::iota(op.emitter, index.shape(), DataType::i64, static_cast<int64_t>(d));
-    along = along * static_cast<double>(onnx::countOf(shape, d + 1, shape.size()));
-    flat = flat ? flat + along : along;
-  }
-  op.output(gathered(op, reshape(x, {onnx::countOf(shape, 0, shape.size())}), flat, 0));
-}
-
-/// x[i, j, …, :] with indices in adjacent dimensions, which count as one. What stands before them is left
-/// out.
-void lowerIndex(OpScope &op) {
-  Tensor x = op.tensor("self");
-  std::vector<Tensor> indices = op.optionalTensors("indices");
-  if (!x)
-    return;
-  size_t first = 0, last = indices.size();
-  while (first < indices.size() && !indices[first])
-    ++first;
-  while (last > first && !indices[last - 1])
-    --last;
-  Shape shape = x.shape(), joint;
-  for (size_t i = first; i < last; ++i) {
-    if (!indices[i] || indices[i].type() == DataType::i1)
-      return void(op.fail("takes indices in dimensions that are not adjacent, or a mask: use torch.where"));
-    std::optional<Shape> both = onnx::broadcastShapes(op.emitter, joint, indices[i].shape());
-    if (!both)
-      return;
-    joint = *both;
-  }
-  Tensor flat;
-  int64_t extent = 1;
-  for (size_t i = first; i < last; ++i) {
-    Tensor index = broadcastTo(fromFront(cast(indices[i], DataType::i64), shape[i]), joint);
-    if (last - first == 1)
-      limitRange(indices[i], shape[i]);
-    flat = flat ? flat * static_cast<double>(shape[i]) + index : index;
-    extent *= shape[i];
-  }
-  Shape merged(shape.begin(), shape.begin() + first);
-  merged.push_back(extent);
-  merged.insert(merged.end(), shape.begin() + last, shape.end());
-  if (flat)
-    op.output(gathered(op, reshape(x, merged), flat, static_cast<int64_t>(first)));
-}
-
 /// x with `source` in the place of what a slice, or one index, of it shows.
 void replacePart(OpScope &op, int64_t begin, int64_t end) {
   Tensor x = op.tensor("self"), source = op.tensor("src");
@@ -316,9 +238,6 @@ void addShapeOps(OpTable &table) {
   table["constant_pad_nd.default"] = {lowerPad, {"self", "pad", "value"}};
   table["repeat.default"] = {lowerRepeat, {"self", "repeats"}};
   table["flip.default"] = {lowerFlip, {"self", "dims"}};
-  table["index_select.default"] = {lowerIndexSelect, {"self", "dim", "index"}};
-  table["gather.default"] = {lowerGather, {"self", "dim", "index"}};
-  table["index.Tensor"] = {lowerIndex, {"self", "indices"}};
   table["slice_scatter.default"] = {lowerSliceScatter, {"self", "src", "dim", "start", "end", "step"}};
   table["select_scatter.default"] = {lowerSelectScatter, {"self", "src", "dim", "index"}};
   table["copy.default"] = {

@@ -219,7 +219,7 @@ class Lines(unittest.TestCase):
     def test_ops_that_are_not_there(self):
         self.at("self.fc(torch.fft.fft(x).real)", "torch.complex64 is an element type that gpuc does not have")
         self.at("self.fc(torch.special.i0(x))", "i0.default is not supported")
-        self.at("self.fc(x).sort(dim=1)[0]", "sort.default is not supported")
+        self.at("self.fc(x).median(dim=1, keepdim=True)[0]", "median.dim is not supported")
         self.at("self.fc(x) + torch.rand(4, 3)", "rand.default is not supported")
 
     def test_ops_that_check_values(self):
@@ -229,7 +229,7 @@ class Lines(unittest.TestCase):
         self.at("self.fc(torch.special.i1(torch.special.i0(x)))", "i0.default is", "special_i1.default is")
 
     def test_arguments_that_are_not_known(self):
-        self.at("self.fc(x) / x.norm(3)", "the norm of order 3")
+        self.at("self.fc(x) / x.norm(-3)", "the norm of order -3")
         self.at("F.max_pool2d(self.fc(x)[None, None], 1, return_indices=True)[1][0, 0] + self.fc(x)", "indices")
 
     def test_branches_on_values(self):
@@ -338,6 +338,8 @@ OPS = {
     "clamp": (lambda a: a.clamp(-0.1, 0.2) + a.clamp(min=0.1) + a.clamp_max(0.2), (9,)),
     "clamp_tensor": (lambda a, b: a.clamp(b - 0.1, b + 0.1), (9,), (9,)),
     "logarithms": (lambda a: (a + 2).log2() + (a + 2).log10() + a.sinh() + a.cosh(), (5,)),
+    "inverses": (lambda a: (a / 9).asin() + (a / 9).acos() + a.asinh() + (a.abs() + 2).acosh() + (a / 9).atanh() + a.exp2(), (5,)),
+    "atan2": (lambda a, b: torch.atan2(a, b) + torch.atan2(-a, -b) + torch.atan2(a, b * 1e-3), (9,), (9,)),
     "remainders": (lambda a: a.remainder(0.3) + a.fmod(0.3) + a.trunc() + torch.div(a, 0.3, rounding_mode="trunc"), (9,)),
     "filled": (lambda a: torch.zeros_like(a) + torch.ones_like(a) * a + torch.full_like(a, 2) + a.new_zeros(3).sum()
                + a * ~a.isnan() * ~a.isinf(), (5,)),
@@ -355,7 +357,13 @@ OPS = {
     "extreme_sums": (lambda a: a.amax(1).sum() + a.amin((0, 1)) + a.logsumexp(1).sum(), (3, 4)),
     "extremes_of_dims": (lambda a: a.max(1)[0].sum() + a.min(0, keepdim=True)[0].sum() * 2 + a.max() * 3 + a.min(), (3, 4)),
     "var_mean": (lambda a: sum(part.sum() for part in torch.var_mean(a, 1)), (3, 4)),
-    "argmax": (lambda a: a * a.argmax(1, keepdim=True), (3, 4)),
+    "argmax": (lambda a: a * a.argmax(1, keepdim=True) + a * a.argmin(0) + a.argmin() * a, (3, 4)),
+    "products_of_dims": (lambda a: a.prod(1).sum() + a.prod() + a.cumprod(1).sum(1), (3, 4)),
+    "norms": (lambda a: a.norm(3) + a.norm(3, 1).sum() + a.norm(float("inf"), 1).sum() + a.norm(0) + a.norm(2, dtype=torch.float64) + (a * 0).norm() + (a * 0).std(), (3, 4)),
+    "quantifiers": (lambda a: a * ((a > 0).any(1, keepdim=True) & (a > -9).all()), (3, 4)),
+    "integers": (lambda a: a * ((torch.arange(6) - 3) // 2) + a * ((torch.arange(6) - 3) % -2), (6,)),
+    "orders": (lambda a: a.sort(1)[0][:, 1] + a.sort(0, descending=True)[0].sum(1) * 2 + a.topk(2, 1)[0][:, 1] * 3
+               + a.topk(1, 0, largest=False)[0].sum(), (3, 4)),
     "views": (lambda a: (a.view(4, 6).t() @ a.reshape(4, 6)).flatten() + a.permute(2, 0, 1).reshape(-1)[:1], (2, 3, 4)),
     "squeezes": (lambda a: a.unsqueeze(1).squeeze(1) + a.unsqueeze(-1).squeeze() + a.unflatten(1, (2, 2)).flatten(1), (3, 4)),
     "expands": (lambda a: a.expand(3, 4) * a.repeat(3, 2)[:, :4] + a.expand_as(torch.ones(3, 4)), (4,)),
@@ -367,6 +375,11 @@ OPS = {
     "indices": (lambda a: a.index_select(1, torch.tensor([0, 3, 3])).sum(1) * 2 + a[:, torch.tensor([[0, -1]])].sum((1, 2))
                 + a[torch.tensor([0, 2]), torch.tensor([1, -2])].sum(), (3, 4)),
     "gather": (lambda a: a.gather(1, torch.tensor([[0, 3, 3], [1, 2, 0]])) + a.gather(0, torch.tensor([[2, 0, 1], [0, 0, 2]])), (3, 4)),
+    "scatter": (lambda a, b: a.scatter(1, torch.tensor([[1, 0], [2, 2]]), 7.0).sum(0) + a.scatter(0, torch.tensor([[1, 2, 0, 1], [0, 1, 1, 2]]), b)
+                + a.scatter_add(0, torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0]]), b) * 2, (3, 4), (2, 4)),
+    "index_put": (lambda a, b: a.index_put((torch.tensor([0, -1]), torch.tensor([1, 2])), b[0, :2])
+                  + a.index_put((torch.tensor([1, 1]),), b, accumulate=True) * 2 + a.index_put((a > 0,), b.sum()), (3, 4), (2, 4)),
+    "apart": (lambda a: a[torch.tensor([0, 1]), :, torch.tensor([[2], [0]])].sum(0) + a[..., torch.tensor([1])].sum(), (3, 4, 3)),
     "triangles": (lambda a: a.tril(1) + a.triu(), (4, 4)),
     "written": (lambda a, b: written(a, b), (4, 5), (4,)),
     "moves": (lambda a: F.pad(a, (1, 2, 0, -1)).sum(0) * 2 + a.flip(1).sum() * a.roll(1, 0)[0, 0] + a.roll((1, 2), (0, 1)).sum(), (3, 5)),
