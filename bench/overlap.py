@@ -5,8 +5,11 @@
 
 For each bandwidth, bytes a second, in turn: two processes that train for themselves (`alone`: what computing takes), two ranks with the
 buckets that gpuc-compile chooses for the link, with such of 25 MB, and with sums in turn with the commands. One thread each; a number is
-the median of a round's steps but the first ones, and of the rounds the median. `ratio` is the step by the longer of computing, with the
-last bucket behind it, and of exchanging.
+the median of a round's steps but the first ones, and of the rounds the median. `first` is when the first bucket is there, of processes that
+train for themselves.
+
+`ratio` is the step by the longer of computing, with the last bucket behind it, and of exchanging; `with first` by the same, but that the
+exchange of gradients begins when the first ones are there.
 """
 
 import argparse
@@ -30,6 +33,23 @@ def summed_bytes(text):
     shapes = dict(re.findall(r'(%\d+) = plan\.buffer "[^"]*" : tensor<((?:\d+x)*)f32>', step))
     sizes = {buffer: 4 * math.prod(map(int, shape.split("x")[:-1])) for buffer, shape in shapes.items()}
     return [sizes[buffer] for buffer in re.findall(r"plan\.all_reduce %\d+ -> (%\d+)", step)]
+
+
+def first_gradient(trace, sizes, steps):
+    """Where the first sum of gradients begins in a step, in ms: the median of all but the first ones."""
+    events = sorted((event for event in trace if event.get("args", {}).get("entry") == "train_step"), key=lambda event: event["ts"])
+    sums = [event["ts"] for event in events if event["name"] == "all_reduce"]
+    compute = [event["ts"] for event in events if event["tid"] == 0]
+    if len(sums) != steps * len(sizes) or len(compute) % steps != 0:
+        raise SystemExit(f"a profile of {len(sums)} sums and {len(compute)} commands that compute is not of {steps} steps of {len(sizes)} sums")
+    begins = compute[::len(compute) // steps]
+    ends = sums[gradients_from(sizes)::len(sizes)]
+    return statistics.median([end - begin for begin, end in zip(begins, ends)][WARM:]) / 1e3
+
+
+def gradients_from(sizes):
+    """The first sum that is not one of numbers, as of losses."""
+    return next(number for number, size in enumerate(sizes) if size > 64)
 
 
 class Bench:
@@ -67,9 +87,14 @@ class Bench:
         os.remove(path)
         return statistics.median([event["compute_us"] for event in events if event["event"] == "step"][WARM:]) / 1e3
 
-    def alone(self, plan):
-        started = [(self.train(name, plan), name) for name in ("first.jsonl", "second.jsonl")]
-        return max(self.steps(*each) for each in started)
+    def alone(self, plan, sizes):
+        """A step, and when its first bucket is there: of the slower one of two."""
+        started = [(self.train(name + ".jsonl", plan, f"--profile={name}.json"), name) for name in ("first", "second")]
+        return max((self.steps(process, name + ".jsonl"), self.first(name + ".json", sizes)) for process, name in started)
+
+    def first(self, profile, sizes):
+        with open(os.path.join(self.folder, profile), encoding="utf-8") as file:
+            return first_gradient(json.load(file)["traceEvents"], sizes, STEPS)
 
     def together(self, plan, bandwidth):
         process = self.train("ranks.jsonl", plan, "--ranks=2", f"--link-bandwidth={bandwidth}", f"--link-latency={self.latency}")
@@ -85,16 +110,19 @@ class Bench:
         self.compile("chosen.plan", link)
         self.compile("fixed.plan", link, "--bucket-size=25MB")
         self.compile("turn.plan", "--link=memory")
-        found = {"alone": [], "chosen": [], "fixed": [], "turn": []}
+        sizes = self.exchanges(link)
+        found = {"alone": [], "first": [], "chosen": [], "fixed": [], "turn": []}
         for _ in range(rounds):
-            found["alone"].append(self.alone("chosen.plan"))
+            for name, value in zip(("alone", "first"), self.alone("chosen.plan", sizes)):
+                found[name].append(value)
             for name in ("chosen", "fixed", "turn"):
                 found[name].append(self.together(name + ".plan", bandwidth))
-        sizes = self.exchanges(link)
         times = [self.milliseconds(size, bandwidth) for size in sizes]
         row = {name: statistics.median(values) for name, values in found.items()}
         row.update(bandwidth=bandwidth, buckets_mb=[round(size / 1e6, 1) for size in sizes], exchange=sum(times), last=times[-1], rounds=found)
-        row["ratio"] = row["chosen"] / max(row["alone"] + row["last"], row["exchange"])
+        computed, gradients = row["alone"] + row["last"], sum(times[gradients_from(sizes):])
+        row["ratio"] = row["chosen"] / max(computed, row["exchange"])
+        row["with_first"] = row["chosen"] / max(computed, row["exchange"], row["first"] + gradients)
         return row
 
 
@@ -108,14 +136,15 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(folder, options)
-        print("| a second | buckets | alone, ms | exchange | last | step | ratio | of 25 MB | in turn |\n|" + " ---: |" * 9, flush=True)
+        print("| a second | buckets | alone, ms | exchange | first | last | step | ratio | with first | of 25 MB | in turn |\n|"
+              + " ---: |" * 11, flush=True)
         rows = []
         for bandwidth in options.bandwidths:
             row = bench.measure(bandwidth, options.rounds)
             rows.append(row)
-            print(f"| {bandwidth} | {len(row['buckets_mb'])} | {row['alone']:.0f} | {row['exchange']:.0f} | {row['last']:.0f} | "
-                  f"{row['chosen']:.0f} | {row['ratio']:.3f} | {row['fixed'] / row['chosen']:.2f} | {row['turn'] / row['chosen']:.2f} |",
-                  flush=True)
+            print(f"| {bandwidth} | {len(row['buckets_mb'])} | {row['alone']:.0f} | {row['exchange']:.0f} | {row['first']:.0f} | "
+                  f"{row['last']:.0f} | {row['chosen']:.0f} | {row['ratio']:.3f} | {row['with_first']:.3f} | "
+                  f"{row['fixed'] / row['chosen']:.2f} | {row['turn'] / row['chosen']:.2f} |", flush=True)
     print(f"\nload {os.getloadavg()[0]:.1f}")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:

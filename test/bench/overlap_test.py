@@ -36,6 +36,20 @@ class OverlapTest(unittest.TestCase):
             self.assertGreaterEqual(row[name], 0.99 * row["exchange"], name)
         self.assertLess(row["alone"], row["exchange"])
         self.assertEqual(row["ratio"], row["chosen"] / max(row["alone"] + row["last"], row["exchange"]))
+        self.assertTrue(0 < row["first"] < row["alone"], row)
+        self.assertTrue(0 < row["with_first"] <= row["ratio"], row)
+
+    def test_the_first_gradients_are_there(self):
+        def event(stream, begin, name="matmul", entry="train_step"):
+            return {"tid": stream, "ts": begin, "name": name, "args": {"entry": entry}}
+        # A step of 10 ms: two commands that compute, the loss's sum behind 1 ms and the first gradients' behind 4, or 5 in the last one.
+        trace = [event(0, 0, entry="init")]
+        for step, late in enumerate((9000, 9000, 4000, 4000, 5000)):
+            begin = 100 + 10000 * step
+            trace += [event(0, begin), event(1, begin + 1000, "all_reduce"), event(0, begin + 1500), event(1, begin + late, "all_reduce")]
+        self.assertEqual(overlap.first_gradient(trace, [4, 400], 5), 4)
+        with self.assertRaises(SystemExit):
+            overlap.first_gradient(trace, [4, 400, 400], 5)
 
     def test_bytes_are_those_of_the_training_step(self):
         text = """plan.program @predict { %0 = plan.buffer "x" : tensor<7xf32> }
