@@ -130,13 +130,22 @@ class Machines(ToolTest):
                               check=True, capture_output=True, text=True, timeout=20).stdout
         return json.loads(said)[0]["stats64"]["tx"]["bytes"]
 
-    def start_two_each(self, *flags):
+    def start_two_each(self, *flags, ranks=((0, 1), (2, 3))):
         """As torchrun does, two ranks on each machine."""
         shared = {"WORLD_SIZE": "4", "MASTER_ADDR": ADDRESSES["alpha"], "MASTER_PORT": "29500"}
-        both = ('RANK=$0 LOCAL_RANK=0 "$@" & first=$!; RANK=$(($0 + 1)) LOCAL_RANK=1 "$@"; status=$?; '
-                'wait $first || status=$?; exit $status')
-        return [self.start(self.on(machine, "sh", "-c", both, str(2 * number), TRAIN, self.plan, *FLAGS, *flags), shared)
-                for number, machine in enumerate(ADDRESSES)]
+        both = ('first=$0 second=$1; shift; RANK=$first LOCAL_RANK=0 "$@" & other=$!; RANK=$second LOCAL_RANK=1 "$@"; status=$?; '
+                'wait $other || status=$?; exit $status')
+        return [self.start(self.on(machine, "sh", "-c", both, *map(str, own), TRAIN, self.plan, *FLAGS, *flags), shared)
+                for machine, own in zip(ADDRESSES, ranks)]
+
+    def test_ranks_that_take_turns_on_machines_are_warned_of(self):
+        saved = self.path("two.safetensors")
+        first, second = self.start_two_each("--steps=6", "--save-variables=" + saved, ranks=((0, 2), (1, 3)))
+        for machine, warned in ((first, "warning: ranks of one machine do not follow one another, so that each sends other machines all "
+                                 "by itself: start them machine by machine (mpirun --map-by slot, srun --distribution=block)\n"), (second, "")):
+            _, errors = machine.communicate(timeout=60)
+            self.assertEqual((machine.returncode, errors), (0, warned))
+        self.assertEqual(sha256(saved), self.own_bits(ranks=4))
 
     def test_two_ranks_on_each_send_what_one_would(self):
         """Each sends the totals or the sums of its ranks once, with the bits of four ranks on one machine."""
