@@ -138,6 +138,36 @@ PlanBuilder attentionPlan() {
   return builder;
 }
 
+PlanBuilder sharesPlan() {
+  PlanBuilder builder(1, TargetKind::host);
+  builder.plan.world_size = 1;
+  const uint32_t x = builder.buffer("x", DataType::f32, {13}), y = builder.buffer("y", DataType::f32, {8192});
+  const uint32_t own_x = builder.variable("own x", DataType::f32, {13}),
+                 own_y = builder.variable("own y", DataType::f32, {8192});
+  const uint32_t z = builder.buffer("z", DataType::f32, {70}),
+                 own_z = builder.variable("own z", DataType::f32, {70});
+  builder.plan.variables[0]->is_share = builder.plan.variables[1]->is_share = true;
+  builder.plan.variables[0]->whole_shape = {13};
+  builder.plan.variables[1]->whole_shape = {64, 128};
+  builder.plan.variables[2]->owned_names = {"own z"};
+  fb::ProgramT& program = builder.program("f");
+  CommandList& commands = program.streams[0]->commands;
+  builder.copyIn(commands, PlanBuilder::input(program, "x", x), {x});
+  builder.fill(commands, {y}, patternOf(2.0f));
+  builder.fill(commands, {z}, patternOf(3.0f));
+  fb::ReduceScatterT& scatter = builder.reduceScatter(commands, DataType::f32, x, own_x);
+  scatter.wholes.push_back(builder.operand({y}));
+  scatter.shares.push_back(builder.operand({own_y}));
+  builder.reduceScatter(commands, DataType::f32, z, own_z).owners = 1;
+  fb::AllGatherT& gather = builder.allGather(commands, DataType::f32, own_x, x);
+  gather.shares.push_back(builder.operand({own_y}));
+  gather.wholes.push_back(builder.operand({y}));
+  builder.allGather(commands, DataType::f32, own_z, z).owners = 1;
+  PlanBuilder::output(program, "y", y);
+  PlanBuilder::output(program, "z", z);
+  return builder;
+}
+
 PlanBuilder codelessPlan() {
   PlanBuilder builder(2);
   uint32_t w = builder.variable("w", DataType::f32, {4, 16});

@@ -99,7 +99,7 @@ std::vector<uint8_t> patternOf(T value) {
 }
 
 /// A plan as the compiler writes it, in small: init, train_step with a copy stream and a repeat,
-/// predict. It uses every kind of command and table.
+/// predict. It uses every kind of command and table that a plan for any target and any ranks can have.
 PlanBuilder everythingPlan(TargetKind target = testDevice());
 
 /// predict(q, k, v, dy, mask): attention with dropout and its gradient, all that they write outputs. For the
@@ -109,6 +109,10 @@ PlanBuilder attentionPlan();
 /// predict(x, w, dy): y = conv(x, w), and dx and dw from dy, all of them outputs. The workspace is the
 /// host's.
 PlanBuilder convolutionsPlan(DataType type = DataType::f32, TargetKind target = TargetKind::host);
+
+/// f(x): sums over ranks, of which there is one here, of two tensors that are shared out and one that a rank
+/// owns; all are gathered again. A rank's part of each is a variable. For the host.
+PlanBuilder sharesPlan();
 
 /// Copies, fills, repeats and events on two streams with slots, and no code, which a mutation could not keep
 /// honest.

@@ -20,7 +20,10 @@ class Mutator {
         mutate(*plan.buffers[below(plan.buffers.size())]);
         break;
       case 1:
-        mutateHeadline(plan);
+        if (plan.variables.empty() || below(2))
+          mutateHeadline(plan);
+        else
+          mutateShared(*plan.variables[below(plan.variables.size())]);
         break;
       default: {
         auto& streams = plan.programs[0]->streams;
@@ -143,6 +146,14 @@ class Mutator {
       mutateOperand(list[below(list.size())]);
     std::erase(list, nullptr);  // a vector of a file has none
     if (below(3) == 0) collective.type = anyType();
+    if (below(6) == 0) change(collective.owners);
+  }
+
+  /// What it is a share of, or which ones it is on other ranks.
+  void mutateShared(fb::VariableT& variable) {
+    if (below(3) == 0) variable.is_share = !variable.is_share;
+    if (below(3) == 0) variable.owned_names.push_back("v" + std::to_string(below(3)));
+    if (!variable.whole_shape.empty()) change(variable.whole_shape[below(variable.whole_shape.size())]);
   }
 
   void mutate(fb::CommandT& command) {
@@ -389,27 +400,6 @@ TEST(PlanFuzz, WhatPassesTheVerifierAttendsWithinItsArena) {
   const Outcome outcome = runMutations(kMutations, attentionPlan, /*device_may_refuse=*/true);
   EXPECT_GT(outcome.refused, kMutations / 4);
   EXPECT_GT(outcome.ran, kMutations / 50) << "too few mutations are harmless for this to say much";
-}
-
-/// Two tensors, shared out in one exchange and gathered in another: a rank's share is all of it if there is
-/// but one.
-PlanBuilder sharesPlan() {
-  PlanBuilder builder(1, TargetKind::host);
-  builder.plan.world_size = 1;
-  const uint32_t x = builder.buffer("x", DataType::f32, {13}), y = builder.buffer("y", DataType::f32, {8192});
-  const uint32_t own_x = builder.buffer("own x", DataType::f32, {13}),
-                 own_y = builder.buffer("own y", DataType::f32, {8192});
-  fb::ProgramT& program = builder.program("f");
-  CommandList& commands = program.streams[0]->commands;
-  builder.copyIn(commands, PlanBuilder::input(program, "x", x), {x});
-  fb::ReduceScatterT& scatter = builder.reduceScatter(commands, DataType::f32, x, own_x);
-  scatter.wholes.push_back(builder.operand({y}));
-  scatter.shares.push_back(builder.operand({own_y}));
-  fb::AllGatherT& gather = builder.allGather(commands, DataType::f32, own_x, x);
-  gather.shares.push_back(builder.operand({own_y}));
-  gather.wholes.push_back(builder.operand({y}));
-  PlanBuilder::output(program, "y", y);
-  return builder;
 }
 
 TEST(PlanFuzz, WhatPassesTheVerifierSharesOutWithinItsArena) {

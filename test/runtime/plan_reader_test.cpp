@@ -38,17 +38,21 @@ TEST(PlanReader, NamesTheFile) {
 }
 
 TEST(PlanReader, RefusesEveryTruncation) {
-  std::string file = everythingPlan().seal();
-  for (size_t length = 0; length < file.size(); ++length)
-    ASSERT_NE(errorOf(file.substr(0, length)), "") << "cut to " << length << " of " << file.size();
-  EXPECT_NE(errorOf(file + '\0').find("too long"), std::string::npos);
+  for (const std::string& file : {everythingPlan().seal(), sharesPlan().seal()}) {
+    for (size_t length = 0; length < file.size(); ++length)
+      ASSERT_NE(errorOf(file.substr(0, length)), "") << "cut to " << length << " of " << file.size();
+    EXPECT_NE(errorOf(file + '\0').find("too long"), std::string::npos);
+  }
 }
 
 TEST(PlanReader, RefusesEveryTruncationOfThePayloadItself) {
-  std::string payload = everythingPlan().seal().substr(sizeof(PlanHeader));
-  // The rest is machine code, whose length is checked as one vector's.
-  for (size_t length = 0; length < payload.size(); length += length < 8192 ? 1 : 64)
-    ASSERT_NE(errorOf(sealPlan(payload.substr(0, length))), "") << "cut to " << length;
+  for (const std::string& file : {everythingPlan().seal(), sharesPlan().seal()}) {
+    const std::string payload = file.substr(sizeof(PlanHeader));
+    const size_t end = payload.find_last_not_of('\0') + 1;  // padding may follow
+    // The rest is machine code, whose length is checked as one vector's.
+    for (size_t length = 0; length < end; length += length < 8192 ? 1 : 64)
+      ASSERT_NE(errorOf(sealPlan(payload.substr(0, length))), "") << "cut to " << length;
+  }
 }
 
 TEST(PlanReader, RefusesEveryFlippedByteOfTheHeaderAndSomeOfThePayload) {
