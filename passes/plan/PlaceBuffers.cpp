@@ -41,11 +41,57 @@ constexpr int64_t kPartOfEffort = 8;
 
 int64_t aligned(int64_t bytes) { return llvm::alignTo(bytes, kBufferAlignment); }
 
+bool isForCuda(ModuleOp module) {
+  auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
+  return target && target.getKind() == plan::TargetKind::cuda;
+}
+
 /// Where a library's workspace may begin.
 int64_t workspaceAlignment(ModuleOp module) {
-  auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
-  return target && target.getKind() == plan::TargetKind::cuda ? kGpuWorkspaceAlignment : kBufferAlignment;
+  return isForCuda(module) ? kGpuWorkspaceAlignment : kBufferAlignment;
 }
+
+/// What is there for the whole run lies one behind another. On the host short ones share lines; a GPU's
+/// libraries like whole ones better.
+class Row {
+public:
+  explicit Row(ModuleOp module) : sharesLines_(!isForCuda(module)) {}
+
+  /// `slots` of so many bytes each.
+  void add(Operation *op, int64_t bytes, int64_t slots = 1) {
+    const auto alignment = static_cast<int64_t>(sharesLines_ ? leastAlignment(bytes) : kBufferAlignment);
+    entries_.push_back({op, bytes, alignment, slots});
+  }
+
+  /// Calls `visit` with each op's place, and the bytes from one slot to the next. Returns how long the row
+  /// is, in whole lines. The short ones come first, and then those that do not fill their last line: so the
+  /// padding lies between them, and the row ends with a byte that is used.
+  int64_t place(function_ref<void(Operation *, int64_t, int64_t)> visit) {
+    llvm::stable_sort(entries_, [](const Entry &a, const Entry &b) { return a.rank() < b.rank(); });
+    int64_t next = 0;
+    for (const Entry &entry : entries_) {
+      next = llvm::alignTo(next, entry.alignment);
+      visit(entry.op, next, entry.stride());
+      next += entry.slots * entry.stride();
+    }
+    return aligned(next);
+  }
+
+private:
+  struct Entry {
+    Operation *op;
+    int64_t bytes, alignment, slots;
+
+    int64_t stride() const { return llvm::alignTo(bytes, alignment); }
+    std::tuple<bool, int64_t, bool> rank() const {
+      const bool isShort = alignment < static_cast<int64_t>(kBufferAlignment);
+      return {!isShort, -alignment, bytes == stride()};
+    }
+  };
+
+  SmallVector<Entry> entries_;
+  bool sharesLines_;
+};
 
 /// Offsets of a program's buffers within the workspace.
 struct Workspace {
@@ -208,37 +254,31 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
 
   /// Returns where the workspace begins.
   int64_t placeVariables(ModuleOp module) {
-    int64_t next = 0;
-    for (auto variable : module.getOps<plan::VariableOp>()) {
-      setPlace(variable, next);
-      next += aligned(ir::sizeInBytes(variable.getType()));
-    }
-    for (auto constant : module.getOps<plan::ConstantOp>()) {
-      setPlace(constant, next);
-      next += aligned(ir::sizeInBytes(constant.getValue().getType()));
-    }
-    return llvm::alignTo(next, workspaceAlignment(module));
+    Row row(module);
+    for (auto variable : module.getOps<plan::VariableOp>())
+      row.add(variable, ir::sizeInBytes(variable.getType()));
+    for (auto constant : module.getOps<plan::ConstantOp>())
+      row.add(constant, ir::sizeInBytes(constant.getValue().getType()));
+    const int64_t bytes = row.place([](Operation *op, int64_t place, int64_t) { setPlace(op, place); });
+    return llvm::alignTo(bytes, workspaceAlignment(module));
+  }
+
+  Row inputsOf(plan::ProgramOp program) {
+    Row row(getOperation());
+    for (auto input : program.getBody().getOps<plan::InputOp>())
+      row.add(input, ir::sizeInBytes(input.getType()), slots);
+    return row;
   }
 
   int64_t inputBytesOf(plan::ProgramOp program) {
-    int64_t bytes = 0;
-    for (auto input : program.getBody().getOps<plan::InputOp>())
-      bytes += slots * aligned(ir::sizeInBytes(input.getType()));
-    return bytes;
+    return inputsOf(program).place([](Operation *, int64_t, int64_t) {});
   }
 
-  /// Inputs that do not fill their last line of memory come first: the padding lies between inputs, and the
-  /// arena ends with a byte that is used.
-  void placeInputs(plan::ProgramOp program, int64_t next) {
-    for (bool fillsLines : {false, true})
-      for (auto input : program.getBody().getOps<plan::InputOp>()) {
-        int64_t bytes = ir::sizeInBytes(input.getType()), stride = aligned(bytes);
-        if ((bytes == stride) != fillsLines)
-          continue;
-        setPlace(input, next);
-        input.setSlotStride(stride);
-        next += slots * stride;
-      }
+  void placeInputs(plan::ProgramOp program, int64_t begin) {
+    inputsOf(program).place([begin](Operation *op, int64_t place, int64_t stride) {
+      setPlace(op, begin + place);
+      cast<plan::InputOp>(op).setSlotStride(stride);
+    });
   }
 
   static void setPlace(Operation *op, int64_t place) {

@@ -105,10 +105,11 @@ FailureOr<int64_t> AddressSpace::address(plan::BufferOpInterface buffer, uint64_
                << buffer.getBufferName() << ", which has no place: plan-place-buffers comes first",
            failure();
   const int64_t place = attribute.getInt();
-  if (place % kBufferAlignment != 0)
+  const auto alignment = static_cast<int64_t>(leastAlignment(plan::sizeInBytes(buffer)));
+  if (place % alignment != 0)
     return user->emitOpError("uses ")
                << buffer.getBufferName() << " at " << llvm::formatv("{0:X}", place).str()
-               << ", which is no multiple of " << kBufferAlignment,
+               << ", which is no multiple of " << alignment,
            failure();
   if (auto input = dyn_cast<plan::InputOp>(*buffer))
     return place + (run % slots_) * input.getSlotStride().value_or(0);

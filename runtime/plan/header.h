@@ -2,6 +2,7 @@
 // and checksum agree is the FlatBuffer behind them looked at.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 namespace gpuc {
@@ -14,6 +15,12 @@ inline constexpr uint32_t kPlanFormatVersion = 5;
 /// Where and how much every buffer is aligned, and with it the arena: a cache line, and what vector loads
 /// like.
 inline constexpr uint64_t kBufferAlignment = 64;
+
+/// Of a buffer of so many bytes at least: what is shorter than a line may share one with others, and begins
+/// at a multiple of the power of two that holds it.
+constexpr uint64_t leastAlignment(uint64_t bytes) {
+  return bytes < kBufferAlignment ? std::bit_ceil(bytes) : kBufferAlignment;
+}
 
 /// What cuBLASLt asks of a workspace's address on an H100, whatever the algorithm; it says INVALID_VALUE of
 /// any other.

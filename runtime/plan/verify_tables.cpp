@@ -71,9 +71,10 @@ Status verifyBuffer(const fb::Plan& plan, const fb::Buffer& buffer) {
   if (bytes != buffer.size())
     return errorf("buffer %s: %" PRIu64 " bytes, its shape and type take %" PRIu64, quoted(name).c_str(),
                   buffer.size(), bytes);
-  if (buffer.offset() % plan.alignment() != 0 || buffer.slot_stride() % plan.alignment() != 0)
+  const uint64_t alignment = bytes < kBufferAlignment ? leastAlignment(bytes) : plan.alignment();
+  if (buffer.offset() % alignment != 0 || buffer.slot_stride() % alignment != 0)
     return errorf("buffer %s: offset %" PRIu64 " or slot stride %" PRIu64 " is not aligned to %" PRIu64,
-                  quoted(name).c_str(), buffer.offset(), buffer.slot_stride(), plan.alignment());
+                  quoted(name).c_str(), buffer.offset(), buffer.slot_stride(), alignment);
   if (buffer.slot_stride() != 0 && buffer.slot_stride() < buffer.size())
     return errorf("buffer %s: slots of %" PRIu64 " bytes every %" PRIu64 " bytes overlap",
                   quoted(name).c_str(), buffer.size(), buffer.slot_stride());

@@ -68,12 +68,15 @@ def writes_all(node, buffer, plan):
     return not node.children and all(written and operand["bytes"] == plan["buffers"][buffer]["bytes"] for operand, written in mine)
 
 
-def aligned(bytes_):
-    return -(-bytes_ // ALIGNMENT) * ALIGNMENT
+def aligned(bytes_, step=ALIGNMENT):
+    return -(-bytes_ // step) * step
 
 
 def range_of(buffer):
-    return buffer["offset"], buffer["offset"] + aligned(buffer["bytes"]) * buffer["slots"]
+    """In whole lines, of which short ones may share one."""
+    step = min(ALIGNMENT, 1 << (buffer["bytes"] - 1).bit_length())
+    end = buffer["offset"] + aligned(buffer["bytes"], step) * buffer["slots"]
+    return buffer["offset"] // ALIGNMENT * ALIGNMENT, aligned(end)
 
 
 def union(ranges):

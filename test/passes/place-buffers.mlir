@@ -7,7 +7,7 @@
 // a and c never meet, so 8192 bytes hold all three. The variable comes first, the input slot last.
 
 // CHECK-LABEL: module @reuse
-// CHECK: plan.arena 8384 bytes, variables at 0x0, workspace at 0x40, inputs at 0x2040, slots 2, lower_bound 8384
+// CHECK: plan.arena 8320 bytes, variables at 0x0, workspace at 0x40, inputs at 0x2040, slots 2, lower_bound 8320
 module @reuse attributes {plan.slots = 2 : i64} {
   // CHECK: plan.variable @w : tensor<f32> "parameter" init zeros at 0x0
   plan.variable @w : tensor<f32> "parameter" init zeros
@@ -20,8 +20,8 @@ module @reuse attributes {plan.slots = 2 : i64} {
     %0 = gpuc.reverse %a dims [0] : tensor<1024xf32>
     gpuc.yield %0 : tensor<1024xf32>
   }
-  // CHECK: plan.program @f peak 8384
-  // CHECK: plan.input "x" : tensor<f32> at 0x2040 stride 64
+  // CHECK: plan.program @f peak 8320
+  // CHECK: plan.input "x" : tensor<f32> at 0x2040 stride 4
   // CHECK: plan.buffer "a" : tensor<1024xf32> activation at 0x[[A:[0-9A-F]+]]
   // CHECK: plan.buffer "b" : tensor<1024xf32> activation at 0x
   // CHECK: plan.buffer "c" : tensor<1024xf32> activation at 0x[[A]]
@@ -38,6 +38,51 @@ module @reuse attributes {plan.slots = 2 : i64} {
       plan.launch @reverse(%b) -> (%c)
     }
     plan.output "c" %c
+  }
+}
+
+// -----
+
+// What is shorter than a line shares one, before what fills lines, at a multiple of the power of two that holds it.
+
+// CHECK-LABEL: module @short
+// CHECK: plan.arena 512 bytes, variables at 0x0, workspace at 0xC0, inputs at 0xC0, slots 2, lower_bound 512
+module @short attributes {plan.slots = 2 : i64} {
+  // CHECK: plan.variable @scale : tensor<f32> "parameter" init zeros at 0x30
+  // CHECK: plan.variable @weight : tensor<16xf32> "parameter" init zeros at 0x80
+  // CHECK: plan.variable @three : tensor<3xi32> "parameter" init zeros at 0x20
+  // CHECK: plan.variable @long : tensor<12xf32> "parameter" init zeros at 0x40
+  // CHECK: plan.variable @five : tensor<5xf32> "parameter" init zeros at 0x0
+  plan.variable @scale : tensor<f32> "parameter" init zeros
+  plan.variable @weight : tensor<16xf32> "parameter" init zeros
+  plan.variable @three : tensor<3xi32> "parameter" init zeros
+  plan.variable @long : tensor<12xf32> "parameter" init zeros
+  plan.variable @five : tensor<5xf32> "parameter" init zeros
+  // CHECK: plan.input "row" : tensor<17xf32> at 0x100 stride 128
+  // CHECK: plan.input "count" : tensor<i64> at 0xC0 stride 8
+  plan.program @f {
+    %0 = plan.input "row" : tensor<17xf32>
+    %1 = plan.input "count" : tensor<i64>
+    plan.stream "compute" {
+      plan.upload %0
+      plan.upload %1
+    }
+  }
+}
+
+// -----
+
+// A GPU's libraries like whole lines better.
+
+// CHECK-LABEL: module @on_cuda
+module @on_cuda attributes {plan.slots = 1 : i64, plan.target = #plan.target<cuda, "sm_90">} {
+  // CHECK: plan.variable @scale : tensor<f32> "parameter" init zeros at 0x0
+  // CHECK: plan.variable @shift : tensor<f32> "parameter" init zeros at 0x40
+  plan.variable @scale : tensor<f32> "parameter" init zeros
+  plan.variable @shift : tensor<f32> "parameter" init zeros
+  plan.program @f {
+    plan.stream "compute" {
+    }
   }
 }
 

@@ -177,6 +177,19 @@ plan.program @f {
 
 // -----
 
+// Shorter than a line, and less aligned than the power of two that holds it.
+plan.arena 128 bytes, variables at 0x0, workspace at 0x0, inputs at 0x80, slots 1, lower_bound 64
+plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<5xf32> gpuc.yield %0 : tensor<5xf32> }
+plan.program @f {
+  %a = plan.buffer "a" : tensor<5xf32> activation at 0x10
+  plan.stream "compute" {
+    // expected-error @+1 {{uses a at 0x10, which is no multiple of 32}}
+    plan.launch @make() -> (%a)
+  }
+}
+
+// -----
+
 // A repeat that fills three of four pieces.
 plan.arena 512 bytes, variables at 0x0, workspace at 0x0, inputs at 0x200, slots 1, lower_bound 512
 plan.kernel @make () { %0 = gpuc.constant 1.0 : tensor<16xf32> gpuc.yield %0 : tensor<16xf32> }

@@ -366,6 +366,8 @@ const Case kTables[] = {
     {"MoreSlotsThanFit", [](fb::PlanT& p) { p.input_slots = 64; }, "64 slots end outside the arena"},
     {"BufferOffset", [](fb::PlanT& p) { bufferNamed(p, "y").offset = kHuge; }, "buffer 'y': offset"},
     {"BufferNotAligned", [](fb::PlanT& p) { bufferNamed(p, "h").offset += 4; }, "is not aligned to 64"},
+    {"ShortBufferNotAligned", [](fb::PlanT& p) { bufferNamed(p, "seed").offset += 4; },
+     "is not aligned to 8"},
     {"BufferSize", [](fb::PlanT& p) { bufferNamed(p, "h").size += 4; }, "its shape and type take 256"},
     {"BufferType", [](fb::PlanT& p) { bufferNamed(p, "h").type = static_cast<fb::DataType>(9); },
      "unknown element type 9"},
