@@ -35,7 +35,8 @@ struct PlaneSums {
 };
 
 /// lanes[plane][tap] (+)= over rows [row, row_end) of y, and the columns of each vector of y, its elements
-/// times those of x that the tap meets, in a vector of sums: by vectors of columns, then rows.
+/// times those of x that the tap meets, in a vector of sums: by blocks of rows, in each by vectors of
+/// columns, then rows.
 template <typename T>
 struct PlaneProducts {
   int64_t planes;

@@ -17,17 +17,15 @@ constexpr int kProductColumns = kVectorBytes == 64 || kKernel == 3 ? 3
                                                                    : 1;
 constexpr int kProductRows = kVectorBytes == 64 ? 7 : 4;
 
-/// Vectors of sums of kColumns columns of the filter.
-template <int kKernel, int kStride, int kColumns, typename T>
-struct ProductSums {
-  const PlaneProducts<T>& p;
-  int64_t column, first;  // of y, and of x by the first tap
+/// Which lanes of a vector of columns of y are read, and of x by each of kColumns taps from `tap` on.
+template <int kStride, int kColumns, typename T>
+struct ProductMasks {
+  int64_t column;
   LaneMask<T> within;
   StepMask<kStride, T> inside[kColumns];
-  Vector<T> sums[kKernel][kColumns];
 
-  ProductSums(const PlaneProducts<T>& products, int64_t y_column, int tap)
-      : p(products), column(y_column), first(y_column * kStride - products.low_column + tap) {
+  ProductMasks(const PlaneProducts<T>& p, int64_t y_column, int tap) : column(y_column) {
+    const int64_t first = column * kStride - p.low_column + tap;
     const int64_t lanes = p.y.columns - column < kLanes<T> ? p.y.columns - column : kLanes<T>;
     within = lanesWithin<T>(0, lanes);
     for (int j = 0; j < kColumns; ++j) {
@@ -36,49 +34,109 @@ struct ProductSums {
       inside[j] = StepMask<kStride, T>(-first - j, room < read ? room : read);
     }
   }
+};
 
-  /// Adds the products of kRows rows of y.
-  template <int kRows>
-  inline __attribute__((always_inline)) void addRows(const T* x, const T* y, int64_t row) {
+/// Whether those are all lanes.
+template <int kStride, int kColumns, typename T>
+inline bool readsAllLanes(const PlaneProducts<T>& p, int64_t column, int tap) {
+  const int64_t first = column * kStride - p.low_column + tap;
+  return column + kLanes<T> <= p.y.columns && first >= 0 &&
+         first + kLanes<T> * kStride + kColumns - 1 <= p.x.columns;
+}
+
+/// Where a block of rows of y, one vector wide, and of what it meets of x begins. Of the rows that it meets,
+/// from the first on, there are [begin, end).
+template <typename T>
+struct ProductBlock {
+  const T *x, *y;
+  int64_t x_columns, y_columns, begin, end;
+};
+
+/// Vectors of sums of kColumns columns of the filter.
+template <int kKernel, int kStride, int kColumns, typename T>
+struct ProductSums {
+  Vector<T> sums[kKernel][kColumns];
+
+  /// Adds the products of kRows rows of y. kWhole: all lanes and rows are read. kAhead: lines of the rows
+  /// that come next are asked for, since the processor foresees what adjoins alone.
+  template <int kRows, bool kWhole, bool kAhead>
+  inline __attribute__((always_inline)) void add(const ProductBlock<T>& b,
+                                                 const ProductMasks<kStride, kColumns, T>& masks) {
+    constexpr int kMet = (kRows - 1) * kStride + kKernel;
     Vector<T> rows[kRows];
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) rows[r] = loadLanes<T>(y + (row + r) * p.y.columns + column, within);
-    const int64_t top = row * kStride - p.low_row;
-    const T* from = x + top * p.x.columns + first;
+    for (int r = 0; r < kRows; ++r) {
+      const T* at = b.y + r * b.y_columns;
+      rows[r] = kWhole ? load(at) : loadLanes<T>(at, masks.within);
+      if (kAhead) __builtin_prefetch(at + kRows * b.y_columns);
+    }
 #pragma unroll
-    for (int r = 0; r < (kRows - 1) * kStride + kKernel; ++r) {
-      if (top + r < p.x.row || top + r >= p.x.row_end) continue;
+    for (int r = 0; r < kMet; ++r) {
+      if (!kWhole && (r < b.begin || r >= b.end)) continue;
 #pragma unroll
       for (int j = 0; j < kColumns; ++j) {
-        const Vector<T> right = loadSteps<kStride, T>(from + r * p.x.columns + j, inside[j]);
+        const T* at = b.x + r * b.x_columns + j;
+        const Vector<T> right =
+            kWhole ? loadSteps<kStride, T>(at) : loadSteps<kStride, T>(at, masks.inside[j]);
 #pragma unroll
         for (int i = 0; i < kKernel; ++i) {
           if ((r - i) % kStride != 0 || r < i || (r - i) / kStride >= kRows) continue;
           sums[i][j] = multiplyAdd<T>(rows[(r - i) / kStride], right, sums[i][j]);
         }
       }
+      if (r >= kRows * kStride || !kAhead) continue;
+#pragma unroll
+      for (int line = 0; line < kStride; ++line)
+        __builtin_prefetch(b.x + (r + kMet) * b.x_columns + (line + 1) * kLanes<T>);
     }
   }
 };
 
-/// kColumns columns of the filter, from `tap` on, for one vector of columns of y.
-template <int kKernel, int kStride, int kColumns, typename T>
-__attribute__((noinline)) void productColumns(const PlaneProducts<T>& p, int64_t column, int tap) {
+/// kColumns columns of the filter, from `tap` on: by rows of y, as they lie in memory. kOneVector: of y's
+/// columns, whose masks then stay in registers.
+template <int kKernel, int kStride, int kColumns, bool kOneVector, typename T>
+__attribute__((noinline)) void productColumns(const PlaneProducts<T>& p, int tap) {
   constexpr int64_t kRoom = kPlaneLaneBytes / sizeof(T);
-  ProductSums<kKernel, kStride, kColumns, T> products(p, column, tap);
+  using Masks = ProductMasks<kStride, kColumns, T>;
+  const Masks left(p, 0, tap);
+  Masks other = left;  // that was met last
   for (int64_t plane = 0; plane < p.planes; ++plane) {
-    const T *x = p.x.data + plane * p.x.plane, *y = p.y.data + plane * p.y.plane;
+    const T *x = p.x.data + plane * p.x.plane - p.low_column + tap, *y = p.y.data + plane * p.y.plane;
     T* lanes = p.lanes + plane * p.lanes_plane + tap * kRoom;
     auto place = [&](int i, int j)
                      __attribute__((always_inline)) { return lanes + (i * kKernel + j) * kRoom; };
+    ProductSums<kKernel, kStride, kColumns, T> products;
 #pragma unroll
     for (int i = 0; i < kKernel; ++i)
       for (int j = 0; j < kColumns; ++j) products.sums[i][j] = load(place(i, j));
+    auto addRows = [&]<int kRows>(int64_t row) __attribute__((always_inline)) {
+      const int64_t top = row * kStride - p.low_row;
+      ProductBlock<T> block = {.x = x + top * p.x.columns,
+                               .y = y + row * p.y.columns,
+                               .x_columns = p.x.columns,
+                               .y_columns = p.y.columns,
+                               .begin = p.x.row - top,
+                               .end = p.x.row_end - top};
+      if constexpr (kOneVector) {
+        products.template add<kRows, false, false>(block, left);
+        return;
+      }
+      const bool has_rows = block.begin <= 0 && block.end >= (kRows - 1) * kStride + kKernel;
+      for (int64_t column = 0; column < p.y.columns;
+           column += kLanes<T>, block.x += kLanes<T> * kStride, block.y += kLanes<T>) {
+        if (has_rows && readsAllLanes<kStride, kColumns>(p, column, tap)) {
+          products.template add<kRows, true, true>(block, left);
+          continue;
+        }
+        if (column > 0 && other.column != column) other = Masks(p, column, tap);
+        products.template add<kRows, false, true>(block, column == 0 ? left : other);
+      }
+    };
     int64_t row = p.y.row;
     for (; row + kProductRows <= p.y.row_end; row += kProductRows)
-      products.template addRows<kProductRows>(x, y, row);
-    for (; row + 2 <= p.y.row_end; row += 2) products.template addRows<2>(x, y, row);
-    if (row < p.y.row_end) products.template addRows<1>(x, y, row);
+      addRows.template operator()<kProductRows>(row);
+    for (; row + 2 <= p.y.row_end; row += 2) addRows.template operator()<2>(row);
+    if (row < p.y.row_end) addRows.template operator()<1>(row);
 #pragma unroll
     for (int i = 0; i < kKernel; ++i)
       for (int j = 0; j < kColumns; ++j) store(place(i, j), products.sums[i][j]);
@@ -90,11 +148,12 @@ void planeProducts(const PlaneProducts<T>& p) {
   if constexpr (kStride == 1)
     if (multipliesFlat<kKernel>(p)) return;
   constexpr int kColumns = kProductColumns<kKernel>, kRest = kKernel % kColumns;
-  for (int64_t column = 0; column < p.y.columns; column += kLanes<T>) {
+  auto multiply = [&]<bool kOneVector>() {
     for (int tap = 0; tap + kColumns <= kKernel; tap += kColumns)
-      productColumns<kKernel, kStride, kColumns>(p, column, tap);
-    if constexpr (kRest > 0) productColumns<kKernel, kStride, kRest>(p, column, kKernel - kRest);
-  }
+      productColumns<kKernel, kStride, kColumns, kOneVector>(p, tap);
+    if constexpr (kRest > 0) productColumns<kKernel, kStride, kRest, kOneVector>(p, kKernel - kRest);
+  };
+  p.y.columns <= kLanes<T> ? multiply.template operator()<true>() : multiply.template operator()<false>();
 }
 
 template <typename T>
