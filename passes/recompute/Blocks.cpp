@@ -33,8 +33,11 @@ public:
   }
 
   /// The block of all that the op computes; empty if there is none, as of a kernel that begins in one block
-  /// and ends in another: to compute it again would take both.
+  /// and ends in another: to compute it again would take both. Nor has one that computes gradients beside a
+  /// loss: nothing of it waits.
   StringRef of(Operation *op) {
+    if (isBackward(op->getLoc()))
+      return "";
     std::optional<StringRef> block;
     bool isOne = true;
     op->walk([&](Operation *inner) {
