@@ -4,6 +4,7 @@
 
 #include "dialects/plan/PlanOps.h"
 #include "passes/Pipelines.h"
+#include "passes/base/WrittenAgain.h"
 #include "passes/recompute/Policy.h"
 #include "passes/report/Peak.h"
 #include "passes/report/Report.h"
@@ -44,7 +45,7 @@ LogicalResult PlanChoices::toPlan(ModuleOp module) {
 FailureOr<PlanChoices::Module> PlanChoices::planOf(const StepChoice &choice) {
   Module plan = module_.clone();
   if (func::FuncOp step = stepOf(*plan))
-    StepForward(step).apply(choice);
+    apply(choice, step);
   if (failed(toPlan(*plan)))
     return failure();
   return std::move(plan);
@@ -76,7 +77,7 @@ FailureOr<PlanChoices::Module> PlanChoices::planOfStep(const StepChoice &choice)
   for (func::FuncOp entry : llvm::make_early_inc_range(plan->getOps<func::FuncOp>()))
     if (entry != stepOf(*plan))
       entry.erase();
-  StepForward(stepOf(*plan)).apply(choice);
+  apply(choice, stepOf(*plan));
   if (failed(toPlan(*plan)))
     return failure();
   return std::move(plan);
@@ -90,11 +91,18 @@ FailureOr<PlanFigures> PlanChoices::tryKeepingAll() {
 LogicalResult PlanChoices::explore(StringRef policy) {
   if (func::FuncOp step = stepOf(module_); step && failed(checkGradientsAreKnown(step)))
     return failure();
-  std::optional<StepForward> forward;
-  if (func::FuncOp step = stepOf(module_))
+  std::optional<StepForward> forward, readingFirst;
+  Module copy;
+  if (func::FuncOp step = stepOf(module_)) {
     forward.emplace(step);
+    if (writesAgain(step)) {
+      copy = module_.clone();
+      readFirstWritten(stepOf(*copy), [](Value, Operation *) { return true; });
+      readingFirst.emplace(stepOf(*copy));
+    }
+  }
   FailureOr<Tradeoff> tradeoff =
-      exploreTradeoff(forward ? &*forward : nullptr, cost_, policy,
+      exploreTradeoff({forward ? &*forward : nullptr, readingFirst ? &*readingFirst : nullptr}, cost_, policy,
                       [this](const StepChoice &choice) { return tryPlan(choice); });
   if (failed(tradeoff))
     return failure();
@@ -106,7 +114,7 @@ LogicalResult PlanChoices::explore(StringRef policy) {
 void PlanChoices::choose(size_t point) {
   chosen_ = point;
   if (func::FuncOp step = stepOf(module_))
-    StepForward(step).apply(points_[point].choice);
+    apply(points_[point].choice, step);
 }
 
 LogicalResult PlanChoices::choosePolicy() { return choose(ofPolicy_), success(); }
@@ -172,6 +180,7 @@ llvm::json::Array PlanChoices::describe() const {
                                       {"recomputed_bytes", point.recomputedBytes},
                                       {"kept", point.name},
                                       {"slices_in_turn", point.choice.slicesInTurn},
+                                      {"written_again", !point.choice.readsFirstWritten},
                                       {"chosen", chosen_ == number}});
   return list;
 }

@@ -4,6 +4,7 @@
 
 #include "dialects/gpuc/ScanParts.h"
 #include "passes/base/AttentionViews.h"
+#include "passes/base/WrittenAgain.h"
 #include "passes/codegen/Codegen.h"
 #include "passes/kernels/BlockOrder.h"
 #include "passes/kernels/FuseSteps.h"
@@ -301,6 +302,23 @@ bool FuseClusters::forEachReadOf(unsigned node, function_ref<bool(unsigned)> vis
   return goesOn;
 }
 
+std::vector<unsigned> FuseClusters::heights() const {
+  llvm::SetVector<unsigned> nodes;
+  for (Operation &op : block_)
+    if (!isCopied(&op))
+      nodes.insert(nodeOf(&op));
+  auto sorted = nodes.takeVector();
+  std::vector<unsigned> heights(ops_.size());
+  llvm::sort(sorted, [&](unsigned a, unsigned b) { return order_.precedes(b, a); });
+  for (unsigned node : sorted)
+    forEachReaderOf(node, [&](unsigned reader) {
+      if (reader != node)
+        heights[node] = std::max(heights[node], heights[reader] + 1);
+      return true;
+    });
+  return heights;
+}
+
 //===----------------------------------------------------------------------===//
 // Merging
 //===----------------------------------------------------------------------===//
@@ -338,7 +356,7 @@ void FuseClusters::merge(Cluster &producer, Cluster &consumer) {
   producer.ops.clear();
 }
 
-void FuseClusters::repeatIn(Cluster &reader, Value value, ArrayRef<Operation *> ops) {
+Value FuseClusters::repeatIn(Cluster &reader, Value value, ArrayRef<Operation *> ops) {
   IRMapping copies;
   for (Operation *op : ops) {
     Operation *copy = OpBuilder(op).clone(*op, copies);
@@ -359,6 +377,66 @@ void FuseClusters::repeatIn(Cluster &reader, Value value, ArrayRef<Operation *> 
     addReads(op, 1);
   }
   sortByPosition(reader.ops);
+  return copies.lookup(value);
+}
+
+void FuseClusters::writeAgain(const Cluster &writer, Value value, Value copy, IsLate late) {
+  Operation *behind = writer.ops.back();
+  readInstead(value, copy, late, behind);
+  writtenAgain_.emplace_back(value, copy);
+}
+
+/// Has late readers of `from` read `to`. Those that stand in front of the op that makes `to` follow that,
+/// `behind` the last one of them: sorted by what they read, they would come behind all that stands there.
+void FuseClusters::readInstead(Value from, Value to, IsLate late, Operation *&behind) {
+  auto follow = [&](Operation *op) {
+    if (op->getBlock() != &block_ || of(op) || !op->isBeforeInBlock(behind))
+      return;
+    op->moveAfter(behind);
+    behind = op;
+  };
+  llvm::SetVector<Operation *> users;
+  users.insert_range(from.getUsers());
+  for (Operation *user : users) {
+    const bool looksThrough = isCopied(user) || isa<ir::ReshapeOp>(user);
+    if (!looksThrough && !late(user))
+      continue;
+    Operation *reader = looksThrough ? OpBuilder(user).clone(*user) : user;
+    if (!looksThrough)
+      addReads(user, -1);
+    reader->replaceUsesOfWith(from, to);
+    if (!isCopied(reader))
+      addReads(reader, 1);
+    follow(reader);
+    if (!looksThrough)
+      continue;
+    positions_[reader] = positions_.lookup(user);
+    if (views_.contains(user))
+      views_.insert(reader);
+    readInstead(user->getResult(0), reader->getResult(0), late, behind);
+    eraseUnreadView(reader);
+    eraseUnreadView(user);
+  }
+}
+
+/// Takes out what only says where to read, or of what shape, if nobody does.
+void FuseClusters::eraseUnreadView(Operation *op) {
+  if (!op->use_empty())
+    return;
+  if (!isCopied(op))
+    addReads(op, -1);
+  views_.erase(op);
+  op->erase();
+}
+
+bool FuseClusters::canAlsoYield(const Cluster &cluster, ArrayRef<Operation *> ops, Value value) const {
+  SmallVector<Operation *> all(cluster.ops);
+  llvm::append_range(all, ops);
+  sortByPosition(all);
+  SmallVector<Value> outputs = outputsOf(cluster.ops);
+  outputs.push_back(value);
+  FusedKernel kernel(all, outputs, [this](Operation *op) { return isCopied(op); });
+  return !repeatsElements(kernel.body()) && succeeded(checkKernel(kernel.body()));
 }
 
 void FuseClusters::shrink(Cluster &cluster) {
@@ -390,12 +468,19 @@ LogicalResult FuseClusters::build(KernelNames &names) {
   for (Operation &op : block_)
     if (Cluster *cluster = of(&op))
       ordered.insert(cluster);
+  DenseMap<Value, OpResult> results;
   for (Cluster *cluster : ordered) {
     FusedKernel kernel = kernelOf(cluster->ops);
     OpBuilder builder(block_.getParentOp());
     builder.setInsertionPointAfter(cluster->ops.back());
-    kernel.build(builder, names.nameFor(cluster->ops));
+    const SmallVector<Value> outputs = outputsOf(cluster->ops);
+    ir::FusedOp fused = kernel.build(builder, names.nameFor(cluster->ops));
+    for (auto [output, result] : llvm::zip_equal(outputs, fused->getResults()))
+      results[output] = cast<OpResult>(result);
   }
+  for (auto [value, copy] : writtenAgain_)
+    if (OpResult result = results.lookup(copy), first = results.lookup(value); result && first)
+      noteWrittenAgain(result, first);
   eraseUnreadKernelOps(block_); // What the kernels replace.
   // A result that is read between the first and the last op of its kernel is now read before it is
   // computed.

@@ -89,8 +89,19 @@ public:
 
   /// Whether the op is copied into each kernel that reads it.
   bool isCopied(mlir::Operation *op) const;
-  /// Lets `reader` compute `value`, by its own copies of `ops`, instead of reading it.
-  void repeatIn(Cluster &reader, mlir::Value value, llvm::ArrayRef<mlir::Operation *> ops);
+  /// Lets `reader` compute `value`, by its own copies of `ops`, instead of reading it; the copy of `value`.
+  mlir::Value repeatIn(Cluster &reader, mlir::Value value, llvm::ArrayRef<mlir::Operation *> ops);
+  /// Lets `writer`, whose `copy` of `value` repeatIn() has made, write it again: those of its readers, be it
+  /// through copied ops or under another shape, read the copy that are `late`.
+  void writeAgain(const Cluster &writer, mlir::Value value, mlir::Value copy,
+                  llvm::function_ref<bool(mlir::Operation *)> late);
+  /// Whether the emitter makes one kernel of the cluster and `ops`, by which it computes `value`, that yields
+  /// this beside its results.
+  bool canAlsoYield(const Cluster &cluster, llvm::ArrayRef<mlir::Operation *> ops, mlir::Value value) const;
+  /// Of each node the most kernels and ops that a path has which leads from it to the block's end.
+  std::vector<unsigned> heights() const;
+  /// The kernel of an op, or else the op itself, as a node.
+  unsigned nodeOf(mlir::Operation *op) const;
   /// Takes out what nobody reads any more.
   void shrink(Cluster &cluster);
 
@@ -102,7 +113,9 @@ private:
   mlir::Value copyView(mlir::OpBuilder &builder, mlir::Value value, mlir::Value base);
   void separateCopies();
   FusedKernel kernelOf(llvm::ArrayRef<mlir::Operation *> ops) const;
-  unsigned nodeOf(mlir::Operation *op) const;
+  using IsLate = llvm::function_ref<bool(mlir::Operation *)>;
+  void readInstead(mlir::Value from, mlir::Value to, IsLate late, mlir::Operation *&behind);
+  void eraseUnreadView(mlir::Operation *op);
   llvm::ArrayRef<mlir::Operation *> opsOf(unsigned node) const;
   using VisitNode = llvm::function_ref<bool(unsigned)>;
   bool forEachReaderOf(unsigned node, VisitNode visit) const;
@@ -119,6 +132,7 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> reads_;
   llvm::SmallPtrSet<mlir::Operation *, 8> tooLong_; ///< What would be copied but for all that it stands on.
   llvm::SmallPtrSet<mlir::Operation *, 8> materialized_;
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> writtenAgain_; ///< Values, and their copies.
   llvm::SmallPtrSet<mlir::Operation *, 8> views_; ///< What attention sees through strides.
 };
 

@@ -32,7 +32,7 @@ class Repeating {
 public:
   Repeating(FuseClusters &clusters, const TargetDescription &device)
       : clusters_(clusters), device_(device), isPriced_(residualBytes() > device.residentBytes),
-        mayBeCostly_(device.keptBytes == 0) {}
+        mayBeCostly_(device.keptBytes == 0), heights_(clusters.heights()) {}
 
   void run() {
     llvm::SetVector<Cluster *> merged;
@@ -58,6 +58,8 @@ private:
       compute(cluster, result, ops, readers.all);
     else if (waits && !readers.lateOthers && pays(cluster, result, ops, readers.late, /*vanishes=*/false))
       compute(cluster, result, ops, readers.late);
+    else if (waits && !device_.boundByMemory && writeAgain(cluster, result, ops, readers.late))
+      return;
     else if (waits && device_.boundByMemory)
       for (Cluster *reader : readers.late)
         computeBeside(cluster, result, ops, *reader);
@@ -71,6 +73,75 @@ private:
         pays(cluster, result, ops, alone, /*vanishes=*/false, /*waits=*/true))
       compute(cluster, result, ops, alone);
   }
+
+  //===--------------------------------------------------------------------===//
+  // Written again
+  //===--------------------------------------------------------------------===//
+
+  /// Has one kernel of the backward pass compute the result and write it again for those there that cannot
+  /// compute it themselves, and the others of `late` compute it, too; whether it does.
+  bool writeAgain(Cluster &cluster, Value result, ArrayRef<Operation *> ops,
+                  const llvm::SetVector<Cluster *> &late) {
+    SmallVector<Operation *> waiting;
+    forEachLateReader(result, [&](Operation *reader) {
+      if (!late.contains(clusters_.of(reader)))
+        waiting.push_back(reader);
+    });
+    auto isBehind = [&](Cluster *writer) {
+      return llvm::all_of(waiting, [&](Operation *op) { return heightOf(op) < heights_[writer->node]; }) &&
+             llvm::all_of(clusters_.inputsOf(ops), [&](Value value) {
+               Operation *op = value.getDefiningOp();
+               return !op || op->getBlock() != &clusters_.block() || heightOf(op) > heights_[writer->node];
+             });
+    };
+    for (Cluster *writer : writersOf(result, ops, late)) {
+      if (!isBehind(writer) || !clusters_.canAlsoYield(*writer, ops, result))
+        continue;
+      llvm::SetVector<Cluster *> computing = late;
+      computing.insert(writer);
+      if (!pays(cluster, result, ops, computing, /*vanishes=*/false, /*waits=*/false, writer))
+        continue;
+      for (Cluster *reader : computing) {
+        Value copy = clusters_.repeatIn(*reader, result, ops);
+        if (reader == writer)
+          clusters_.writeAgain(*writer, result, copy, [&](Operation *op) {
+            return isLateOp(op) && !computing.contains(clusters_.of(op));
+          });
+      }
+      clusters_.shrink(cluster);
+      return true;
+    }
+    return false;
+  }
+
+  /// Kernels of the backward pass that may write the result again, the first to run first: those that would
+  /// compute it, and those that read what it is computed from, element by element.
+  SmallVector<Cluster *> writersOf(Value result, ArrayRef<Operation *> ops,
+                                   const llvm::SetVector<Cluster *> &late) const {
+    llvm::SetVector<Cluster *> writers = late;
+    for (Value value : clusters_.inputsOf(ops))
+      if (ir::shapeOf(value) == ir::shapeOf(result))
+        for (Operation *user : value.getUsers())
+          if (Cluster *reader = clusters_.of(user); reader && isLate(reader))
+            writers.insert(reader);
+    SmallVector<Cluster *> sorted = writers.takeVector();
+    llvm::sort(sorted, [&](Cluster *a, Cluster *b) {
+      return std::pair(heights_[b->node], a->node) < std::pair(heights_[a->node], b->node);
+    });
+    return sorted;
+  }
+
+  /// Calls `visit` for each op of the backward pass that reads `value`, be it by a copied op or under another
+  /// shape.
+  void forEachLateReader(Value value, function_ref<void(Operation *)> visit) const {
+    for (Operation *user : value.getUsers())
+      if (clusters_.isCopied(user) || isa<ir::ReshapeOp>(user))
+        forEachLateReader(user->getResult(0), visit);
+      else if (isLateOp(user))
+        visit(user);
+  }
+
+  unsigned heightOf(Operation *op) const { return heights_[clusters_.nodeOf(op)]; }
 
   void compute(Cluster &cluster, Value result, ArrayRef<Operation *> ops,
                const llvm::SetVector<Cluster *> &readers) {
@@ -199,9 +270,10 @@ private:
 
   /// Whether all kernels together take less time if `readers` compute `result` by `ops`, the bytes that wait
   /// for the backward pass counted by their price. `vanishes`: nobody else reads it; `waits`: it does so in
-  /// any case.
+  /// any case; `writer`, one of the readers, writes it again.
   bool pays(const Cluster &cluster, Value result, ArrayRef<Operation *> ops,
-            const llvm::SetVector<Cluster *> &readers, bool vanishes, bool waits = false) const {
+            const llvm::SetVector<Cluster *> &readers, bool vanishes, bool waits = false,
+            const Cluster *writer = nullptr) const {
     llvm::SetVector<Value> needed = clusters_.inputsOf(ops), inputs = clusters_.inputsOf(cluster.ops),
                            outputs;
     outputs.insert_range(clusters_.outputsOf(cluster.ops));
@@ -225,9 +297,11 @@ private:
       before += nanoseconds(reader->ops, inputs, outputs);
       inputs.remove(result);
       inputs.insert_range(needed);
+      if (reader == writer)
+        outputs.insert(result);
       SmallVector<Operation *> together(reader->ops);
       llvm::append_range(together, ops);
-      after += nanoseconds(together, inputs, outputs) + repeatNanoseconds(ops, device_);
+      after += nanoseconds(together, inputs, outputs) + repeatNanoseconds(newIn(*reader, ops), device_);
     }
     if (isPriced_ && !isLate(&cluster) && llvm::any_of(readers, isLate)) {
       before += waits ? 0 : residualNanoseconds(result, device_);
@@ -236,6 +310,25 @@ private:
           after += residualNanoseconds(value, device_);
     }
     return after < before;
+  }
+
+  /// Those of `ops` that the cluster does not compute already.
+  static SmallVector<Operation *> newIn(const Cluster &cluster, ArrayRef<Operation *> ops) {
+    DenseMap<Value, Value> there;
+    auto known = [&](Value value) { return there.lookup_or(value, value); };
+    SmallVector<Operation *> missing;
+    for (Operation *op : ops) {
+      auto same = llvm::find_if(cluster.ops, [&](Operation *other) {
+        return OperationEquivalence::isEquivalentTo(
+            op, other, [&](Value a, Value b) { return success(known(a) == b); },
+            /*markEquivalent=*/nullptr, OperationEquivalence::IgnoreLocations);
+      });
+      if (same == cluster.ops.end())
+        missing.push_back(op);
+      else
+        there[op->getResult(0)] = (*same)->getResult(0);
+    }
+    return missing;
   }
 
   double nanoseconds(ArrayRef<Operation *> ops, const llvm::SetVector<Value> &inputs,
@@ -247,6 +340,7 @@ private:
   const TargetDescription &device_;
   bool isPriced_;    ///< Else what waits for the backward pass is still in the cache then.
   bool mayBeCostly_; ///< A core that keeps nothing computes again in next to no time; the price decides.
+  std::vector<unsigned> heights_; ///< Of nodes, before anything is repeated.
 };
 
 } // namespace

@@ -11,6 +11,12 @@
 // On a GPU a kernel of the backward pass does so, too, beside others that read it, if it reads less: it has
 // at hand what a norm was computed from, and so needs no result of its relu.
 //
+// Where others of the backward pass read the result, too, on a CPU, as the product that gives a weight's
+// gradient does, a third choice is left: one kernel there computes it and writes it again for them
+// (base/WrittenAgain.h). They wait for it then, and so it must not wait for them; heights in the graph of
+// kernels, taken before anything is repeated, fall along each of its edges, new ones as well, and so there is
+// no cycle.
+//
 // Such a copy has the ops of what it repeats, so that no bit changes.
 //
 //===----------------------------------------------------------------------===//

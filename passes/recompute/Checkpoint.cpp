@@ -1,6 +1,7 @@
 //===- Checkpoint.cpp - Compute values again instead of keeping them ---------===//
 
 #include "passes/Passes.h"
+#include "passes/base/WrittenAgain.h"
 #include "passes/recompute/Policy.h"
 #include "passes/recompute/StepForward.h"
 
@@ -25,8 +26,17 @@ class CheckpointPass : public impl::CheckpointPassBase<CheckpointPass> {
       return;
     if (failed(checkGradientsAreKnown(step)))
       return signalPassFailure();
-    StepForward forward(step);
-    forward.recompute(valuesKept(*taken, forward));
+    apply(choiceOf(*taken, step), step);
+  }
+
+  static StepChoice choiceOf(const CheckpointPolicy &policy, func::FuncOp step) {
+    if (!policy.dropsWholes() || !writesAgain(step))
+      return {valuesKept(policy, StepForward(step))};
+    OwningOpRef<ModuleOp> copy = step->getParentOfType<ModuleOp>().clone();
+    auto readingFirst = copy->lookupSymbol<func::FuncOp>(step.getName());
+    readFirstWritten(readingFirst, [](Value, Operation *) { return true; });
+    return {valuesKept(policy, StepForward(readingFirst)), /*slicesInTurn=*/false,
+            /*readsFirstWritten=*/true};
   }
 };
 

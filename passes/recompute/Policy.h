@@ -24,6 +24,10 @@ struct CheckpointPolicy {
   static mlir::FailureOr<CheckpointPolicy> parse(llvm::StringRef text, mlir::MLIRContext *context,
                                                  std::string &error);
 
+  /// Whether what is dropped is computed again with all around it: then it is there for whoever reads it, and
+  /// need not be written again by another kernel (base/WrittenAgain.h).
+  bool dropsWholes() const { return kind == Kind::sqrt || kind == Kind::full || kind == Kind::blocks; }
+
   /// What reads back as the same.
   std::string text() const;
 };

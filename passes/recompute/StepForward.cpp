@@ -5,6 +5,7 @@
 #include "passes/Passes.h"
 #include "passes/base/Entries.h"
 #include "passes/base/Locations.h"
+#include "passes/base/WrittenAgain.h"
 #include "passes/recompute/LoopChunks.h"
 #include "passes/recompute/Recompute.h"
 
@@ -72,20 +73,35 @@ bool StepForward::hasSlices() const {
       .wasInterrupted();
 }
 
-void StepForward::apply(const StepChoice &choice) {
+void apply(const StepChoice &choice, func::FuncOp step) {
   if (choice.slicesInTurn)
-    function_.walk([](ir::ScanOp loop) {
+    step.walk([](ir::ScanOp loop) {
       if (loop.getParallel())
         loop->setAttr(kInTurnAttr, UnitAttr::get(loop.getContext()));
     });
-  recompute(choice.kept);
+  if (choice.readsFirstWritten) {
+    const DenseSet<Value> dropped = StepForward(step).droppedBy(choice.kept);
+    auto isDropped = [&](Value value) {
+      return llvm::any_of(bytesOf(value), [&](Value bytes) { return dropped.contains(bytes); });
+    };
+    // Nor is what is kept written by a kernel that waits for something computed again.
+    readFirstWritten(step, [&](Value first, Operation *writer) {
+      return isDropped(first) || llvm::any_of(writer->getOperands(), isDropped);
+    });
+  }
+  StepForward(step).recompute(choice.kept);
 }
 
-void StepForward::recompute(const llvm::BitVector &kept) {
+DenseSet<Value> StepForward::droppedBy(const llvm::BitVector &kept) const {
   DenseSet<Value> dropped;
   for (auto [number, value] : llvm::enumerate(values_))
     if (!kept.test(number))
       dropped.insert(value);
+  return dropped;
+}
+
+void StepForward::recompute(const llvm::BitVector &kept) {
+  DenseSet<Value> dropped = droppedBy(kept);
   for (const ForwardPass &forward : passes_)
     recomputeInChunks(forward, dropped);
   // Loops may be others by now.

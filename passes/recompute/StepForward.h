@@ -17,9 +17,14 @@ mlir::LogicalResult checkGradientsAreKnown(mlir::func::FuncOp step);
 struct StepChoice {
   llvm::BitVector kept;      ///< By the values' numbers; what is not is computed again.
   bool slicesInTurn = false; ///< Slices of the batch one after another, in the memory of one.
+  /// What is computed again is not written again by another kernel, too (base/WrittenAgain.h).
+  bool readsFirstWritten = false;
 
   bool operator==(const StepChoice &) const = default;
 };
+
+/// Does to a step what was chosen.
+void apply(const StepChoice &choice, mlir::func::FuncOp step);
 
 /// The forward pass of a training step, and those of its loops over parts of the batch. What they compute has
 /// numbers, the same in each clone of the step.
@@ -34,6 +39,9 @@ public:
   llvm::ArrayRef<mlir::Value> values() const { return values_; }
   unsigned numberOf(mlir::Value value) const { return numbers_.lookup(value); }
 
+  /// The values that are not kept.
+  llvm::DenseSet<mlir::Value> droppedBy(const llvm::BitVector &kept) const;
+
   /// The same choice, with all kept that nothing computed again would read: equal ones are the same plan.
   llvm::BitVector normalized(const llvm::BitVector &kept) const;
 
@@ -42,9 +50,6 @@ public:
 
   /// Whether slices of the batch may be computed at once, each in memory of its own.
   bool hasSlices() const;
-
-  /// Does what was chosen. The passes are of no use afterwards.
-  void apply(const StepChoice &choice);
 
 private:
   void visit(mlir::Block &block, llvm::ArrayRef<unsigned> results);

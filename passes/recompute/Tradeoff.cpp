@@ -35,6 +35,9 @@ struct SearchedBlock {
     return ofBlock;
   }
 
+  /// The bytes that it takes, by the estimate, with everything kept.
+  int64_t keepingAll() const { return graph.simulate(llvm::BitVector(graph.size(), true), 0).peak; }
+
   BlockGraph graph;
   int64_t times;
   unsigned begin;
@@ -43,57 +46,29 @@ struct SearchedBlock {
 
 class Exploration {
 public:
-  Exploration(const StepForward &step, PlanTrial tryPlan) : step_(step), tryPlan_(tryPlan) {}
+  Exploration(const StepForms &forms, PlanTrial tryPlan)
+      : forms_{{*forms.step, /*readsFirst=*/false}}, tryPlan_(tryPlan) {
+    if (forms.readingFirst)
+      forms_.push_back({*forms.readingFirst, /*readsFirst=*/true});
+  }
 
   /// From now on plans have the memory of one slice of the batch.
   void takeSlicesInTurn() { slicesInTurn_ = true; }
 
-  /// Makes a plan, unless one like it was made.
-  LogicalResult attempt(std::string name, const llvm::BitVector &kept) {
-    StepChoice choice{step_.normalized(kept), slicesInTurn_};
-    if (llvm::any_of(points_, [&](const TradeoffPoint &point) { return point.choice == choice; }))
-      return success();
-    FailureOr<PlanFigures> figures = tryPlan_(choice);
-    if (failed(figures))
-      return failure();
-    // Slices at once take no longer, however the terms of predictions are added up.
-    figures->nanoseconds = std::max(figures->nanoseconds, slicesInTurn_ ? fastestAtOnce() : 0);
-    int64_t values = 0, bytes = 0;
-    for (auto [number, value] : llvm::enumerate(step_.values()))
-      if (!choice.kept.test(number)) {
-        ++values;
-        bytes += ir::sizeInBytes(value.getType());
-      }
-    points_.push_back({std::move(name), std::move(choice), values, bytes, *figures});
-    return success();
-  }
-
   LogicalResult attemptPolicy(StringRef text) {
     std::string error;
-    FailureOr<CheckpointPolicy> policy = CheckpointPolicy::parse(text, step_.function().getContext(), error);
-    return failed(policy) ? failure() : attempt(text.str(), valuesKept(*policy, step_));
+    FailureOr<CheckpointPolicy> policy =
+        CheckpointPolicy::parse(text, forms_.front().step.function().getContext(), error);
+    if (failed(policy))
+      return failure();
+    const Form &form = policy->dropsWholes() ? forms_.back() : forms_.front();
+    return attempt(text.str(), form, valuesKept(*policy, form.step));
   }
 
-  /// Each step of the memory, in all blocks at once.
   LogicalResult attemptSelections(const CostModel &cost) {
-    // What cutting into segments comes to is where the search ends, from whichever side.
-    const llvm::BitVector little = valuesKept({CheckpointPolicy::Kind::full, {}}, step_);
-    std::vector<std::vector<llvm::BitVector>> selections;
-    size_t most = 0;
-    for (const ForwardPass &forward : step_.passes()) {
-      const unsigned begin = blocks_.empty() ? 0 : blocks_.back().begin + blocks_.back().graph.size();
-      blocks_.emplace_back(modelOf(forward, cost), timesRun(forward.block()), begin, little);
-      selections.push_back(select(blocks_.back()));
-      most = std::max(most, selections.back().size());
-    }
-    for (size_t number = 0; number < most; ++number) {
-      llvm::BitVector kept;
-      for (ArrayRef<llvm::BitVector> ofBlock : selections)
-        for (unsigned value = 0; value < ofBlock.front().size(); ++value)
-          kept.push_back(ofBlock[std::min(number, ofBlock.size() - 1)].test(value));
-      if (failed(attempt("selection " + std::to_string(number + 1), std::move(kept))))
+    for (Form &form : forms_)
+      if (failed(attemptSelections(form, cost)))
         return failure();
-    }
     return success();
   }
 
@@ -104,9 +79,11 @@ public:
     };
     llvm::stable_sort(points_,
                       [&](const TradeoffPoint &a, const TradeoffPoint &b) { return rank(a) < rank(b); });
+    for (TradeoffPoint &point : points_)
+      point.leastNanoseconds = leastOf(point);
     Tradeoff tradeoff;
     int64_t least = std::numeric_limits<int64_t>::max();
-    for (TradeoffPoint &point : points_) {
+    for (const TradeoffPoint &point : points_) {
       const bool isBetter = point.figures.peakBytes < least;
       const bool isPolicys = point.name == policy && !point.choice.slicesInTurn;
       least = std::min(least, point.figures.peakBytes);
@@ -114,14 +91,67 @@ public:
         tradeoff.ofPolicy = tradeoff.points.size();
       if (!isBetter && !isPolicys)
         continue;
-      point.leastNanoseconds = leastOf(point);
-      tradeoff.points.push_back(std::move(point));
+      tradeoff.points.push_back(point);
+      tradeoff.points.back().leastNanoseconds = std::min(point.leastNanoseconds, leastOfOtherForm(point));
     }
     return tradeoff;
   }
 
 private:
   static constexpr int kSteps = 24;
+
+  /// One of the forms of the step, with its blocks once they are searched.
+  struct Form {
+    const StepForward &step;
+    bool readsFirst;
+    std::deque<SearchedBlock> blocks = {};
+  };
+
+  /// Makes a plan, unless one like it was made.
+  LogicalResult attempt(std::string name, const Form &form, const llvm::BitVector &kept) {
+    StepChoice choice{form.step.normalized(kept), slicesInTurn_, form.readsFirst};
+    if (llvm::any_of(points_, [&](const TradeoffPoint &point) { return point.choice == choice; }))
+      return success();
+    FailureOr<PlanFigures> figures = tryPlan_(choice);
+    if (failed(figures))
+      return failure();
+    // Slices at once take no longer, however the terms of predictions are added up.
+    figures->nanoseconds = std::max(figures->nanoseconds, slicesInTurn_ ? fastestAtOnce() : 0);
+    int64_t values = 0, bytes = 0;
+    for (auto [number, value] : llvm::enumerate(form.step.values()))
+      if (!choice.kept.test(number)) {
+        ++values;
+        bytes += ir::sizeInBytes(value.getType());
+      }
+    points_.push_back({std::move(name), std::move(choice), values, bytes, *figures});
+    return success();
+  }
+
+  /// Each step of the memory, in all blocks at once.
+  LogicalResult attemptSelections(Form &form, const CostModel &cost) {
+    // What cutting into segments comes to is where the search ends, from whichever side.
+    const llvm::BitVector little = valuesKept({CheckpointPolicy::Kind::full, {}}, form.step);
+    std::deque<SearchedBlock> &blocks = form.blocks;
+    std::vector<std::vector<llvm::BitVector>> selections;
+    size_t most = 0;
+    for (const ForwardPass &forward : form.step.passes()) {
+      const unsigned begin = blocks.empty() ? 0 : blocks.back().begin + blocks.back().graph.size();
+      blocks.emplace_back(modelOf(forward, cost), timesRun(forward.block()), begin, little);
+      // The other form is for less than what this one takes with everything kept.
+      const SearchedBlock &first = forms_.front().blocks[blocks.size() - 1];
+      selections.push_back(select(blocks.back(), first.keepingAll()));
+      most = std::max(most, selections.back().size());
+    }
+    for (size_t number = 0; number < most; ++number) {
+      llvm::BitVector kept;
+      for (ArrayRef<llvm::BitVector> ofBlock : selections)
+        for (unsigned value = 0; value < ofBlock.front().size(); ++value)
+          kept.push_back(ofBlock[std::min(number, ofBlock.size() - 1)].test(value));
+      if (failed(attempt("selection " + std::to_string(number + 1), form, kept)))
+        return failure();
+    }
+    return success();
+  }
 
   double fastestAtOnce() const {
     double least = std::numeric_limits<double>::infinity();
@@ -131,10 +161,9 @@ private:
     return least;
   }
 
-  /// In equal steps from all bytes down to the fewest that are found.
-  static std::vector<llvm::BitVector> select(SearchedBlock &block) {
+  /// In equal steps from so many bytes down to the fewest that are found.
+  static std::vector<llvm::BitVector> select(SearchedBlock &block, int64_t whole) {
     std::vector<llvm::BitVector> selected;
-    const int64_t whole = block.graph.simulate(llvm::BitVector(block.graph.size(), true), 0).peak;
     for (int step = 1; step < kSteps; ++step) {
       Selected best = block.selection.within(whole / kSteps * (kSteps - step));
       if (!best.isFound())
@@ -148,7 +177,7 @@ private:
   /// What is predicted of the plan, without what its blocks could save by the estimate.
   double leastOf(const TradeoffPoint &point) const {
     double nanoseconds = point.figures.nanoseconds;
-    for (const SearchedBlock &block : blocks_) {
+    for (const SearchedBlock &block : forms_[point.choice.readsFirstWritten].blocks) {
       const BlockGraph::Outcome outcome = block.graph.simulate(block.in(point.choice.kept), 0);
       const double atLeast = block.selection.atLeast(outcome.peak);
       nanoseconds -= block.times * std::max(0.0, outcome.nanoseconds - atLeast);
@@ -156,26 +185,36 @@ private:
     return nanoseconds;
   }
 
-  const StepForward &step_;
+  /// The least of the step's other form: no less than that of any of its plans that take as many bytes or
+  /// more.
+  double leastOfOtherForm(const TradeoffPoint &point) const {
+    std::optional<double> least;
+    for (const TradeoffPoint &other : points_)
+      if (other.choice.readsFirstWritten != point.choice.readsFirstWritten &&
+          other.figures.peakBytes >= point.figures.peakBytes)
+        least = std::max(least.value_or(0), other.leastNanoseconds);
+    return least.value_or(point.leastNanoseconds);
+  }
+
+  std::deque<Form> forms_;
   PlanTrial tryPlan_;
   bool slicesInTurn_ = false;
-  std::deque<SearchedBlock> blocks_;
   std::vector<TradeoffPoint> points_;
 };
 
 } // namespace
 
-FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, const CostModel &cost, StringRef policy,
+FailureOr<Tradeoff> exploreTradeoff(const StepForms &forms, const CostModel &cost, StringRef policy,
                                     PlanTrial tryPlan) {
-  if (!step) {
+  if (!forms.step) {
     FailureOr<PlanFigures> figures = tryPlan({});
     if (failed(figures))
       return failure();
     return Tradeoff{{{"none", {}, 0, 0, *figures, figures->nanoseconds}}, 0};
   }
-  Exploration exploration(*step, tryPlan);
+  Exploration exploration(forms, tryPlan);
   // Slices of the batch that lie side by side are the first thing that is taken back.
-  if (step->hasSlices()) {
+  if (forms.step->hasSlices()) {
     for (StringRef text : {policy, StringRef("none")})
       if (failed(exploration.attemptPolicy(text)))
         return failure();

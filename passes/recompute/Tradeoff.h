@@ -29,6 +29,12 @@ struct TradeoffPoint {
   double leastNanoseconds = 0;
 };
 
+/// A training step, null if nothing is trained; and, if kernels of its backward pass write again what the
+/// forward pass has written, one in which what was written first is read (base/WrittenAgain.h).
+struct StepForms {
+  const StepForward *step, *readingFirst = nullptr;
+};
+
 /// Makes the plan of a choice.
 using PlanTrial = llvm::function_ref<mlir::FailureOr<PlanFigures>(const StepChoice &choice)>;
 
@@ -39,9 +45,9 @@ struct Tradeoff {
   size_t ofPolicy = 0; ///< Which of them is the policy's.
 };
 
-/// Which plans are tried depends on the step alone, null if nothing is trained, never on how much memory
-/// there is: whoever takes the first that fits gets no faster plan for less memory, nor a larger one.
-mlir::FailureOr<Tradeoff> exploreTradeoff(const StepForward *step, const CostModel &cost,
+/// Which plans are tried depends on the step alone, never on how much memory there is: whoever takes the
+/// first that fits gets no faster plan for less memory, nor a larger one.
+mlir::FailureOr<Tradeoff> exploreTradeoff(const StepForms &forms, const CostModel &cost,
                                           llvm::StringRef policy, PlanTrial tryPlan);
 
 } // namespace gpuc

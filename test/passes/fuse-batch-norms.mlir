@@ -119,8 +119,10 @@ func.func @no_mean(%x: tensor<8x100x100x64xf32>) -> tensor<64xf32> {
 // CHECK:           gpuc.relu
 // CHECK:         gpuc.matmul transpose %[[Y]]
 // HOST-LABEL:  func.func @relu_of_norm(
-// HOST:          %[[Y:.*]] = gpuc.fused
-// HOST:          gpuc.fused {{.*}}(%[[Y]], %{{.*}})
+// HOST:          gpuc.fused "mul_cast_relu"
+// HOST:          %[[MASKED:.*]]:2 = gpuc.fused {{.*}}(%arg0, %arg1, %{{.*}}) {gpuc.written_again = {{\[\[}}0, "mul_cast_relu", 0]]}
+// HOST:          gpuc.fused {{.*}}(%[[MASKED]]#1, %arg0)
+// HOST:          gpuc.matmul transpose %[[MASKED]]#0
 func.func @relu_of_norm(%x: tensor<64x4096x64xbf16>, %scale: tensor<64xf32>, %w: tensor<64x64xbf16>)
     -> (tensor<64x4096x64xbf16>, tensor<64x4096x64xbf16>, tensor<64x64x64xbf16>) {
   %zero = gpuc.constant 0.0 : tensor<64x4096x64xbf16>

@@ -1,0 +1,71 @@
+// RUN: gpuc-opt %s --gpuc-fuse --split-input-file | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-fuse=target=cuda:sm_90 --split-input-file | FileCheck %s --check-prefix=CUDA
+// CUDA-NOT: written_again
+
+// What a product of the backward pass reads again need not be kept if a kernel there, on its way, computes it from what
+// it reads: it writes it again. A byte that waits costs what it takes to move two (FuseCost.h), this one more.
+
+// A layer of a transformer: y = x * tanh(x) is what the second product multiplies. Its weight's gradient is computed
+// behind the kernel that gives x's, and reads what that writes; x alone is kept.
+// CHECK-LABEL: func.func @gate(
+// CHECK:         %[[Y:.*]] = gpuc.fused "{{(f\.)?}}tanh_mul"(%arg0)
+// CHECK:         %[[DY:.*]] = gpuc.matmul %{{.*}}, transpose %arg1
+// CHECK:         %[[K:.*]]:2 = gpuc.fused "f.backward.tanh_mul"({{.*}}) {gpuc.written_again = {{\[\[}}0, "tanh_mul", 0]]}
+// CHECK-DAG:     %[[DW:.*]] = gpuc.matmul transpose %[[K]]#0, %{{.*}}
+// CHECK:         return %{{.*}}, %[[K]]#1, %[[DW]]
+func.func @gate(%x: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>) -> (tensor<1024x1024xf32>, tensor<1024x1024xf32>, tensor<1024x1024xf32>) {
+  %t = gpuc.tanh %x : tensor<1024x1024xf32>
+  %y = gpuc.mul %x, %t : tensor<1024x1024xf32>
+  %z = gpuc.matmul %y, %w : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %dw = gpuc.matmul transpose %y, %z : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  %dy = gpuc.matmul %z, transpose %w : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  %d = gpuc.mul %dy, %t : tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  %e = gpuc.mul %d, %x : tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  %dx = gpuc.matmul %e, %w : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  %g = gpuc.matmul %dx, %w : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  return %z, %e, %dw : tensor<1024x1024xf32>, tensor<1024x1024xf32>, tensor<1024x1024xf32>
+}
+
+// -----
+
+// The reader may see it under another shape, of which the forward pass reads its own.
+// CHECK-LABEL: func.func @reshaped(
+// CHECK:         %[[Y:.*]] = gpuc.fused "{{(f\.)?}}tanh_mul"(%arg0)
+// CHECK:         %[[ROWS:.*]] = gpuc.reshape %[[Y]]
+// CHECK:         gpuc.matmul %[[ROWS]], %arg1
+// CHECK:         %[[K:.*]]:2 = gpuc.fused "f.backward.tanh_mul"
+// CHECK:         %[[AGAIN:.*]] = gpuc.reshape %[[K]]#0
+// CHECK:         gpuc.matmul transpose %[[AGAIN]], %{{.*}}
+func.func @reshaped(%x: tensor<2x512x1024xf32>, %w: tensor<1024x1024xf32>) -> (tensor<1024x1024xf32>, tensor<2x512x1024xf32>, tensor<1024x1024xf32>) {
+  %t = gpuc.tanh %x : tensor<2x512x1024xf32>
+  %y = gpuc.mul %x, %t : tensor<2x512x1024xf32>
+  %r = gpuc.reshape %y : tensor<2x512x1024xf32> to tensor<1024x1024xf32>
+  %z = gpuc.matmul %r, %w : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %dw = gpuc.matmul transpose %r, %z : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  %dr = gpuc.matmul %z, transpose %w : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  %dy = gpuc.reshape %dr : tensor<1024x1024xf32> to tensor<2x512x1024xf32> loc(fused<"backward">["f"])
+  %d = gpuc.mul %dy, %t : tensor<2x512x1024xf32> loc(fused<"backward">["f"])
+  %e = gpuc.mul %d, %x : tensor<2x512x1024xf32> loc(fused<"backward">["f"])
+  %s = gpuc.reshape %e : tensor<2x512x1024xf32> to tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  %dx = gpuc.matmul %s, %w : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  return %dx, %e, %dw : tensor<1024x1024xf32>, tensor<2x512x1024xf32>, tensor<1024x1024xf32>
+}
+
+// -----
+
+// The kernel that could write it again waits for the product that reads it.
+// CHECK-LABEL: func.func @read_before(
+// CHECK:         %[[Y:.*]] = gpuc.fused "{{(f\.)?}}tanh_mul"(%arg0)
+// CHECK:         gpuc.matmul transpose %[[Y]], %{{.*}}
+// CHECK-NOT:     written_again
+// CHECK:         return
+func.func @read_before(%x: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
+  %t = gpuc.tanh %x : tensor<1024x1024xf32>
+  %y = gpuc.mul %x, %t : tensor<1024x1024xf32>
+  %z = gpuc.matmul %y, %w : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %dy = gpuc.matmul transpose %y, %z : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  %d = gpuc.mul %dy, %t : tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  %e = gpuc.mul %d, %x : tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  %dx = gpuc.matmul %e, %w : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  return %dx : tensor<1024x1024xf32>
+}
