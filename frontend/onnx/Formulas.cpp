@@ -100,8 +100,11 @@ Tensor scatterAdd(const Tensor &x, const Tensor &indices, const Tensor &updates)
 Tensor scatterInto(const Tensor &x, const Tensor &indices, const Tensor &updates) {
   Tensor hits = scatterAdd(like(cast(x, DataType::i32), 0), indices, like(cast(updates, DataType::i32), 1));
   Tensor isHit = compare("gt", hits, 0);
-  Tensor mean = scatterAdd(like(x, 0), indices, updates) / select(isHit, cast(hits, x.type()), like(x, 1));
-  return select(isHit, mean, x);
+  Tensor sum = scatterAdd(like(x, 0), indices, updates);
+  Tensor mean = sum / select(isHit, cast(hits, x.type()), like(x, 1));
+  // As it stands in forward; of the gradient each update has all, as in PyTorch.
+  Tensor put = x.isFloat() ? sum + unary("stop_gradient", mean - sum) : mean;
+  return select(isHit, put, x);
 }
 
 Tensor scatterElements(const Tensor &x, const Tensor &indices, const Tensor &updates, int64_t dim,

@@ -50,7 +50,7 @@ Tensor linearize(const Tensor &x, const Tensor &indices, int64_t dim);
 
 /// x with `updates` at `indices` of dimension 0, added to what is there, or in its place. Of several updates
 /// of one element, of which ONNX and PyTorch leave open what comes, their mean is there: that element, if
-/// they are equal.
+/// they are equal. Each has the whole gradient, as PyTorch gives it.
 Tensor scatterAdd(const Tensor &x, const Tensor &indices, const Tensor &updates);
 Tensor scatterInto(const Tensor &x, const Tensor &indices, const Tensor &updates);
 

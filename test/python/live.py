@@ -378,7 +378,8 @@ OPS = {
     "scatter": (lambda a, b: a.scatter(1, torch.tensor([[1, 0], [2, 2]]), 7.0).sum(0) + a.scatter(0, torch.tensor([[1, 2, 0, 1], [0, 1, 1, 2]]), b)
                 + a.scatter_add(0, torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0]]), b) * 2, (3, 4), (2, 4)),
     "index_put": (lambda a, b: a.index_put((torch.tensor([0, -1]), torch.tensor([1, 2])), b[0, :2])
-                  + a.index_put((torch.tensor([1, 1]),), b, accumulate=True) * 2 + a.index_put((a > 0,), b.sum()), (3, 4), (2, 4)),
+                  + a.index_put((torch.tensor([1, 1]),), b, accumulate=True) * 2 + a.index_put((a > 0,), b.sum())
+                  + a.index_put((torch.tensor([2, 2]),), b[:1].repeat(2, 1)), (3, 4), (2, 4)),
     "apart": (lambda a: a[torch.tensor([0, 1]), :, torch.tensor([[2], [0]])].sum(0) + a[..., torch.tensor([1])].sum(), (3, 4, 3)),
     "triangles": (lambda a: a.tril(1) + a.triu(), (4, 4)),
     "written": (lambda a, b: written(a, b), (4, 5), (4,)),
