@@ -4,6 +4,7 @@
 #include "frontend/torch/OpTable.h"
 
 #include <cmath>
+#include <limits>
 
 namespace gpuc::torch {
 namespace {
@@ -82,6 +83,18 @@ void lowerLogSumExp(OpScope &op) {
 void lowerAlong(OpScope &op, const char *name) {
   Tensor x = cast(op.tensor("self"), op.type());
   op.output(along(name, x, op.integer("dim", -1)));
+}
+
+/// Of a row that is all -inf, 0, where softmax is NaN.
+void lowerSafeSoftmax(OpScope &op) {
+  Tensor x = cast(op.tensor("self"), op.type());
+  const int64_t dim = x && x.rank() > 0 ? dimension(x, op.integer("dim", -1)) : -1;
+  if (dim < 0)
+    return void(op.fail("is of a tensor without dimensions"));
+  Tensor most = reduce("reduce_max", unary("stop_gradient", x), {dim}, /*keep=*/true);
+  Tensor isEmpty = broadcastTo(compare("eq", most, -std::numeric_limits<double>::infinity()), x.shape());
+  Tensor rows = along("softmax", select(isEmpty, like(x, 0), x), dim);
+  op.output(select(isEmpty, like(x, 0), rows));
 }
 
 /// (Σ |x|^p)^(1/p), as torch.linalg.vector_norm; the largest where p is infinite, how many are not 0 where it
@@ -168,6 +181,7 @@ void addReductions(OpTable &table) {
   table["logsumexp.default"] = {lowerLogSumExp, {"self", "dim", "keepdim"}};
   table["linalg_vector_norm.default"] = {lowerNorm, {"self", "ord", "dim", "keepdim", "dtype"}};
   table["softmax.int"] = {[](OpScope &op) { lowerAlong(op, "softmax"); }, {"self", "dim", "dtype"}};
+  table["_safe_softmax.default"] = {lowerSafeSoftmax, {"self", "dim", "dtype"}};
   table["log_softmax.int"] = {[](OpScope &op) { lowerAlong(op, "log_softmax"); }, {"self", "dim", "dtype"}};
   table["cumsum.default"] = {[](OpScope &op) { lowerAlong(op, "cumsum"); }, {"self", "dim", "dtype"}};
   table["cumprod.default"] = {lowerCumProd, {"self", "dim", "dtype"}};

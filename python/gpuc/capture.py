@@ -236,7 +236,7 @@ class Recorder:
 
     def constant(self, tensor):
         """A reference to what is known. A number that is everywhere is written once."""
-        tensor = tensor.detach().contiguous()
+        tensor = tensor.detach().clone(memory_format=torch.contiguous_format)
         if tensor.numel() > MOST_CONSTANT_ELEMENTS:
             name = f"constant.{len(self.tensors)}"
             self.tensors[name] = tensor
@@ -320,7 +320,7 @@ class FunctionRecorder:
     def bind(self, node):
         spec = next(s for s in self.program.graph_signature.input_specs if getattr(s.arg, "name", None) == node.name)
         if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
-            self.references[node] = {"variable": self.owner.names[id(self.tensors[spec.target])]}
+            self.references[node] = {"variable": self.variable(spec.target)}
         elif spec.kind == InputKind.CONSTANT_TENSOR:
             self.known[node] = self.program.constants[spec.target]
         elif spec.kind == InputKind.TOKEN:  # The order of effects, which are refused.
@@ -332,6 +332,12 @@ class FunctionRecorder:
         else:
             next(self.names)
             self.known[node] = node.meta.get("val")
+
+    def variable(self, target):
+        name = self.owner.names.get(id(self.tensors[target]))
+        if name is None:
+            raise Error(f"'{own_name(target)}' is made by the first forward pass: call the module once, then compile it")
+        return name
 
     def add(self, node):
         if node.target is operator.getitem:
@@ -447,7 +453,7 @@ class FunctionRecorder:
                 if isinstance(node, torch.fx.Node):
                     outputs.append(self.encode(node))
             elif spec.kind == OutputKind.BUFFER_MUTATION:
-                variable = self.owner.names[id(self.tensors[spec.target])]
+                variable = self.variable(spec.target)
                 assigned.append({"variable": variable, "value": self.encode(node)})
             elif spec.kind != OutputKind.TOKEN:  # What has effects is refused already.
                 raise Error(f"the module changes {spec.target or 'an input'} in place: clone it first")

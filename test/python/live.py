@@ -238,6 +238,18 @@ class Lines(unittest.TestCase):
         self.assertEqual(said.getvalue(), "")  # The error says it all: no graph.
         self.at("self.fc(x) * x.sum().item()", ".item()")
 
+    def test_buffers_that_the_forward_pass_makes(self):
+        class Makes(Mlp):
+            def forward(self, x):
+                if not hasattr(self, "made"):
+                    self.register_buffer("made", torch.ones(6), persistent=False)
+                return super().forward(x * self.made)
+
+        self.assertIn("'made' is made by the first forward pass: call the module once", self.error(net=Makes()))
+        net = Makes()
+        net(torch.randn(4, 6))
+        gpuc.compile(net, nn.CrossEntropyLoss(), "sgd:lr=1", (torch.randn(4, 6), torch.randint(0, 3, (4,))))
+
     def test_hooks(self):
         net = Mlp()
         net.fc2.register_full_backward_hook(lambda *_: None)
@@ -352,6 +364,8 @@ OPS = {
                          + F.hardswish(a) + F.hardsigmoid(a) + F.mish(a) + F.softplus(a, 2, 1) + F.logsigmoid(a)
                          + F.hardtanh(a), (9,)),
     "softmax": (lambda a: a.softmax(0) + a.log_softmax(1) + a.cumsum(1), (3, 4)),
+    "safe_softmax": (lambda a: torch.ops.aten._safe_softmax(a.masked_fill(torch.tensor([[1], [0], [0]]).bool(), -torch.inf), 1)
+                     + a * torch.zeros(()).double().expand(3, 4).index_fill(0, torch.tensor([1]), 2), (3, 4)),
     "sums": (lambda a: a.sum() + a.sum(1) + a.mean() + a.mean((0, 2)).sum() + a.mean(1, keepdim=True).sum(), (3, 4, 4)),
     "variances": (lambda a: a.var() + a.var(1).sum() + a.std(0, unbiased=False).sum() + a.norm() + a.norm(dim=1).sum(), (3, 4)),
     "extreme_sums": (lambda a: a.amax(1).sum() + a.amin((0, 1)) + a.logsumexp(1).sum(), (3, 4)),
