@@ -97,6 +97,13 @@ void lowerSafeSoftmax(OpScope &op) {
   op.output(select(isEmpty, like(x, 0), rows));
 }
 
+/// |x|^p, p in (0, 1), whose gradient is 0 where x is, as PyTorch has it, and not infinite.
+Tensor fractionalPower(Tensor x, double order) {
+  Tensor isZero = compare("eq", x, 0);
+  Tensor power = binary("pow", unary("abs", select(isZero, like(x, 1), x)), like(x, order));
+  return select(isZero, like(x, 0), power);
+}
+
 /// (Σ |x|^p)^(1/p), as torch.linalg.vector_norm; the largest where p is infinite, how many are not 0 where it
 /// is 0.
 void lowerNorm(OpScope &op) {
@@ -115,6 +122,7 @@ void lowerNorm(OpScope &op) {
   Tensor terms = order == 0   ? cast(compare("ne", x, 0), x.type())
                  : order == 1 ? size
                  : order == 2 ? x * x
+                 : order < 1  ? fractionalPower(x, order)
                               : binary("pow", size, like(x, order));
   Tensor sum = reduce("sum", terms, dims, keep);
   op.output(order > 1                  ? rootOf(sum, order)

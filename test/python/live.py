@@ -368,6 +368,7 @@ OPS = {
                      + a * torch.zeros(()).double().expand(3, 4).index_fill(0, torch.tensor([1]), 2), (3, 4)),
     "sums": (lambda a: a.sum() + a.sum(1) + a.mean() + a.mean((0, 2)).sum() + a.mean(1, keepdim=True).sum(), (3, 4, 4)),
     "variances": (lambda a: a.var() + a.var(1).sum() + a.std(0, unbiased=False).sum() + a.norm() + a.norm(dim=1).sum(), (3, 4)),
+    "norms_at_zero": (lambda a: torch.linalg.vector_norm(a * torch.tensor([[0.0], [1], [1]]).double(), 0.5, 1), (3, 4)),
     "extreme_sums": (lambda a: a.amax(1).sum() + a.amin((0, 1)) + a.logsumexp(1).sum(), (3, 4)),
     "extremes_of_dims": (lambda a: a.max(1)[0].sum() + a.min(0, keepdim=True)[0].sum() * 2 + a.max() * 3 + a.min(), (3, 4)),
     "var_mean": (lambda a: sum(part.sum() for part in torch.var_mean(a, 1)), (3, 4)),
