@@ -3,8 +3,9 @@
     PYTHONPATH=build/python PYTHON-WITH-ALL test/python/third_party.py [--steps N] [--least N] [NAME …]
 
 A model trains if the losses of all steps, with SGD and with AdamW, equal eager's to 1e-8 (relatively, beyond 1); to 1e-5
-over five steps where it computes in f32 by itself, as T5's norms do. It is unstable if they do not, but the first two do, with one update between them, and eager's own losses move about as far when
-its weights move by a bit. It is refused if gpuc says so; anything else fails, and is exit code 1.
+over five steps where it computes in f32 by itself, as T5's norms do. It is unstable if they do not, but the first two do,
+with one update between them, and eager's own losses move about as far when its weights move by a bit. It is refused if gpuc
+says so; anything else fails, and is exit code 1.
 """
 
 import argparse
