@@ -140,10 +140,9 @@ def FusePass : GpucPass<"gpuc-fuse"> {
     by the target's figures: a softmax reads its operand once and writes its result. On CUDA attention becomes a kernel by
     itself, with what cuts heads out of a projection; its gradient becomes two, one for the query's cotangent.
 
-    Factors that all terms of a sum have in common are multiplied behind it, so that a batch norm's gradients take two
-    sums and not four. On CUDA, where channels lie last, its mean and variance take one sweep over its operand, and a long
-    sum over several leading dimensions to few columns, as a bias's gradient, becomes two: of what lies under each index
-    of the first, and of those.
+    On CUDA, too, factors that all terms of a sum have in common are multiplied behind it, and where channels lie last a
+    batch norm's mean and variance take one sweep over its operand. A long sum over several leading dimensions to few
+    columns, as a bias's gradient, becomes two: of what lies under each index of the first, and of those.
 
     Before:
     ```mlir

@@ -2,8 +2,7 @@
 //
 // Σ w · xᵢ = w · Σ xᵢ: factors that are the same in all terms are multiplied once, behind the sum. Sums that
 // were different before are then often one: the cotangents of a batch norm's weight and bias are, but for
-// such factors, the two sums that its operand's cotangent takes. On the host, which folds all of them in one
-// sweep, two sums instead of four leave the processor's registers to more of the row.
+// such factors, the two sums that its operand's cotangent takes.
 //
 //===----------------------------------------------------------------------===//
 

@@ -235,11 +235,11 @@ class FusePass : public impl::FusePassBase<FusePass> {
     if (enable) {
       multiplyOuterProducts(block);
       splitLongSums(block, device_);
-      if (isCuda_)
+      if (isCuda_) {
         takeMomentsInOneSweep(block);
-      factorSums(block);
-      if (isCuda_)
+        factorSums(block);
         splitLongColumns(block, device_);
+      }
     }
     FuseClusters clusters(block, enable, /*joins=*/!isCuda_);
     if (failed(clusters.make()))

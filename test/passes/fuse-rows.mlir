@@ -145,15 +145,15 @@ func.func @kept_results(%x: tensor<4096x64xf32>, %y: tensor<4096x64xf32>)
 
 // -----
 
-// Nor is a difference computed again that takes a vector which the kernel makes for itself: it would have to put that out, which
+// Nor is a product computed again that takes a vector which the kernel makes for itself: it would have to put that out, which
 // has the shape of neither its rows nor their elements.
 // CHECK-LABEL: func.func @vector_of_its_own
-// CHECK:         %[[Y:.*]]:2 = gpuc.fused "mul_sub_sum"(%arg1, %arg0) : {{.*}} -> (tensor<4096x64xf32>, tensor<4096xf32>)
+// CHECK:         %[[Y:.*]]:2 = gpuc.fused "mul_sum"(%arg1, %arg0) : {{.*}} -> (tensor<4096x64xf32>, tensor<4096xf32>)
 // CHECK:         gpuc.fused "sum"(%[[Y]]#0)
 func.func @vector_of_its_own(%x: tensor<4096x64xf32>, %w: tensor<64xf32>) -> (tensor<64xf32>, tensor<4096xf32>) {
   %v = gpuc.mul %w, %w : tensor<64xf32>
   %0 = gpuc.broadcast %v dims [1] : tensor<64xf32> to tensor<4096x64xf32>
-  %1 = gpuc.sub %x, %0 : tensor<4096x64xf32>
+  %1 = gpuc.mul %x, %0 : tensor<4096x64xf32>
   %2 = gpuc.sum %1 dims [1] : (tensor<4096x64xf32>) -> tensor<4096xf32>
   %3 = gpuc.sum %1 dims [0] : (tensor<4096x64xf32>) -> tensor<64xf32>
   return %3, %2 : tensor<64xf32>, tensor<4096xf32>
