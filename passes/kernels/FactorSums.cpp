@@ -2,7 +2,8 @@
 //
 // Σ w · xᵢ = w · Σ xᵢ: factors that are the same in all terms are multiplied once, behind the sum. Sums that
 // were different before are then often one: the cotangents of a batch norm's weight and bias are, but for
-// such factors, the two sums that its operand's cotangent takes.
+// such factors, the two sums that its operand's cotangent takes. A single number stays within: no sums
+// become one by it, and it may be what keeps the terms small, as the inverse of a loss scale does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +34,7 @@ private:
       return add(product.getRhs(), folded);
     }
     auto broadcast = value.getDefiningOp<ir::BroadcastOp>();
-    if (broadcast &&
+    if (broadcast && !broadcast.getDims().empty() &&
         llvm::none_of(broadcast.getDims(), [&](int64_t dim) { return llvm::is_contained(folded, dim); }))
       common.push_back(broadcast);
     else

@@ -41,6 +41,22 @@ func.func @common_factors(%x: tensor<8x10x10x64xf32>, %ct: tensor<8x10x10x64xf32
 
 // -----
 
+// A single number stays in the sum, too: the inverse of a loss scale keeps the squares of a gradient in their range.
+// CHECK-LABEL: func.func @scaled_squares(
+// CHECK:         gpuc.fused "mul_sum"(%arg0, %arg1) : (tensor<8x64xf32>, tensor<f32>) -> tensor<f32> {
+// CHECK:           gpuc.mul
+// CHECK:           gpuc.mul
+// CHECK:           gpuc.sum
+func.func @scaled_squares(%g: tensor<8x64xf32>, %inverse: tensor<f32>) -> tensor<f32> {
+  %0 = gpuc.broadcast %inverse dims [] : tensor<f32> to tensor<8x64xf32>
+  %1 = gpuc.mul %g, %0 : tensor<8x64xf32>
+  %2 = gpuc.mul %1, %1 : tensor<8x64xf32>
+  %3 = gpuc.sum %2 dims [0, 1] : (tensor<8x64xf32>) -> tensor<f32>
+  return %3 : tensor<f32>
+}
+
+// -----
+
 // A factor for each term stays in the sum.
 // CHECK-LABEL: func.func @factors_of_terms(
 // CHECK:         gpuc.fused
