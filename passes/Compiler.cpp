@@ -124,12 +124,25 @@ Status checkUndecided(ModuleOp module, Stage from, const CompilerOptions &option
                          " where it is made from the model");
   if (options.train.checkpoint != kModelPolicy)
     return Status::error(already + "--checkpoint can be chosen no more");
+  if (!options.train.predict && module.lookupSymbol("predict"))
+    return Status::error(already + "--no-predict can be chosen no more");
   if (options.train.checkNumerics && !checksNumerics(module))
     return Status::error(already + "--check-numerics can be chosen no more");
   if (from >= Stage::streams && (!options.train.link.empty() || options.train.bucketBytes > 0))
     return Status::error(already + "its buckets can be chosen no more: give --" +
                          (options.train.link.empty() ? "bucket-size" : "link") +
                          " where it is made from the model");
+  return okStatus();
+}
+
+/// There must be a @predict to leave out, and something beside it.
+Status checkPredict(ModuleOp module, Stage from, const CompilerOptions &options) {
+  if (options.train.predict || from >= Stage::trainStep)
+    return okStatus();
+  if (!module.lookupSymbol("predict"))
+    return Status::error("--no-predict: the model has no @predict: leave it out");
+  if (module.getOps<ir::RecipeOp>().empty())
+    return Status::error("--no-predict: the model has no recipe, and nothing is left of it: leave it out");
   return okStatus();
 }
 
@@ -375,6 +388,7 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   if (module.getBody()->empty())
     return Status::error("the module is empty: expected a model, with a function @predict or @loss");
   GPUC_RETURN_IF_ERROR(checkUndecided(module, from, options));
+  GPUC_RETURN_IF_ERROR(checkPredict(module, from, options));
   PipelineOptions train = options.train;
   train.target = targetOf(module, options);
   GPUC_RETURN_IF_ERROR(checkGraphs(module, train.target, options));

@@ -152,7 +152,7 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options, S
   passes.addPass(createAutodiffPass());
   // The step over all parts of the batch, evaluation, prediction and initialisation as functions of their
   // own.
-  doors.add(createExpandRecipePass(), "step");
+  doors.add(createExpandRecipePass({/*training=*/true, options.predict}), "step");
   if (options.checkNumerics) {
     // Ops are counted whole, by the names that the model has, in a copy of the step. What leaves loops over
     // time leaves them first: in them a count would hold it back.

@@ -31,6 +31,7 @@ struct PipelineOptions {
   bool checkNumerics = false; // the train step counts what is NaN or infinite, by the op that made it
   std::string link = "";      // what ranks exchange by (cost/Link.h); empty: what the target's do
   int64_t bucketBytes = 0;    // most bytes of a bucket; 0: what suits the link
+  bool predict = true;        // off, @predict is no entry of the plan
 };
 
 /// What the way from there to the plan depends on.

@@ -352,6 +352,7 @@ def ExpandRecipePass : GpucPass<"gpuc-expand-recipe"> {
   }];
   let options = [
     Option<"training", "training", "bool", /*default=*/"true", "Off, only what is run outside of training is made">,
+    Option<"predict", "predict", "bool", /*default=*/"true", "Off, @predict is erased as well">,
   ];
 }
 

@@ -1,9 +1,9 @@
 //===- WaysOut.cpp - What takes less memory than the flags that were given -----===//
 //
-// A smaller batch, with as many more microbatches to an update that it trains on as many rows; 16-bit floats;
-// both; and of ranks that there are to be anyway as many as will do to share out what is trained. Batches are
-// halved until one fits, each with what computes the most again. Whoever goes such a way with the same budget
-// gets the fastest plan that fits.
+// A plan without @predict, whose result is as long as the batch; a smaller batch, with as many more
+// microbatches to an update that it trains on as many rows; 16-bit floats; both; and of ranks that there are
+// to be anyway as many as will do to share out what is trained. Batches are halved until one fits, each with
+// what computes the most again. Whoever goes such a way with the same budget gets the fastest plan that fits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,10 +49,16 @@ public:
       rows_ = options.batch != 0 ? options.batch : recipe.getBatch().value_or(1);
     isSilent_ = model.getOps<ir::CheckpointOp>().empty();
     isExact_ = !recipe.getPrecision() || recipe.getPrecision()->getName() == "f32";
+    mayOmitPredict_ = trains_ && options.predict && model.lookupSymbol("predict");
     mayShare_ = trains_ && recipe.isDataParallel() && !recipe.getShard();
   }
 
   std::string describe(int64_t least) {
+    if (mayOmitPredict_) {
+      Way silent{options_, " --no-predict", 0};
+      silent.options.predict = false;
+      attempt(std::move(silent));
+    }
     tryBatches({options_, "", 0});
     if (isExact_) {
       Way narrow{options_, " --precision=bf16", 0};
@@ -146,6 +152,7 @@ private:
   PeakTrial peakOf_;
   int64_t rows_ = 1, accumulate_ = 1;
   bool trains_ = false;
+  bool mayOmitPredict_ = false;
   bool mayShare_ = false; ///< Ranks may share out what is trained, and do not.
   bool isExact_ = false;  ///< Nothing is of 16 bits so far.
   bool isSilent_ = true;  ///< The model does not say itself what is computed again.

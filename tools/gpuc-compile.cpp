@@ -195,6 +195,7 @@ void warnOfLaterChoices(const gpuc::CompilerOptions& options) {
     flags += " --memory-budget=" +
              (options.budgetName.empty() ? std::to_string(*options.memoryBudget) : options.budgetName);
   if (options.train.checkNumerics) flags += " --check-numerics";
+  if (!options.train.predict) flags += " --no-predict";
   if (options.noGraphs) flags += " --no-graphs";
   if (!flags.empty())
     std::fprintf(stderr,
@@ -314,7 +315,7 @@ static int tool(int argc, char** argv) {
   int64_t threads = 0, cacheBytes = int64_t{1} << 30;
   std::optional<std::string> checkpoint, cacheFolder, link;
   std::optional<int64_t> bucketBytes;
-  bool noCache = false, noLocations = false;
+  bool noCache = false, noLocations = false, noPredict = false;
   gpuc::CommandLine cli("gpuc-compile", "Compiles a model, or any later stage of it, to an executable plan.");
   cli.addPositional("FILE", &request.input, ".mlir of any stage; - is stdin");
   cli.addString("output", &request.output, "PLAN",
@@ -350,6 +351,9 @@ static int tool(int argc, char** argv) {
                 "second; by it gradients are put into buckets, and exchanged beside the backward pass if "
                 "that is faster");
   cli.addSize("bucket-size", &bucketBytes, "most bytes of a bucket (default: what suits the link)").range(1);
+  cli.addBool(
+      "no-predict", &noPredict,
+      "leave @predict out of the plan: its result, of a whole batch, may take more than training does");
   cli.addInt("seed", &seed, "N", "the plan's default seed").range(0);
   cli.addBool(
       "check-numerics", &request.options.train.checkNumerics,
@@ -414,6 +418,7 @@ static int tool(int argc, char** argv) {
   if (!noCache) request.options.cacheFolder = cacheFolder ? *cacheFolder : kernelsFolder();
   request.options.cacheBytes = cacheBytes;
   if (std::string malformed = findMalformed(request); !malformed.empty()) return cli.usageError(malformed);
+  request.options.train.predict = !noPredict;
   request.locations = wantsLocations(noLocations, request.mlirFlags);
   if (emit == "gpuc") warnOfLaterChoices(request.options);
   gpuc::addRecipe(request.recipe, request.options);

@@ -183,11 +183,14 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
     return ownShare(ops, variable, whole);
   }
 
+  bool isEntry(func::FuncOp function) const {
+    return function->hasAttr(kEntryAttr) || (predict && function.getName() == "predict");
+  }
+
   /// @predict, and what gpuc-find-entries found.
-  static SmallVector<func::FuncOp> ownEntries(ModuleOp module) {
-    return llvm::filter_to_vector(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
-      return function.getName() == "predict" || function->hasAttr(kEntryAttr);
-    });
+  SmallVector<func::FuncOp> ownEntries(ModuleOp module) const {
+    return llvm::filter_to_vector(module.getOps<func::FuncOp>(),
+                                  [this](func::FuncOp function) { return isEntry(function); });
   }
 
   /// Statistics are training's to change, nobody expects otherwise. Of anything else one may.
@@ -207,13 +210,15 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
     function.walk([](Operation *op) { op->removeAttr(ir::kPartitionAttr); });
   }
 
-  static void eraseModel(ModuleOp module, ir::RecipeOp recipe) {
+  void eraseModel(ModuleOp module, ir::RecipeOp recipe) const {
     for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
-      if (!function->removeAttr(kEntryAttr) &&
-          !llvm::is_contained({"init", "train_step", "eval_step", "predict"}, function.getName()))
+      if (!isEntry(function) &&
+          !llvm::is_contained({"init", "train_step", "eval_step"}, function.getName())) {
         function.erase();
-      else
+      } else {
+        function->removeAttr(kEntryAttr);
         eraseParts(function);
+      }
     if (recipe)
       recipe.erase();
   }
