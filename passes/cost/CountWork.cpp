@@ -18,7 +18,9 @@ namespace {
 
 constexpr int64_t kLanes = 16; ///< Of four bytes in the widest vectors.
 
-double roundedUp(int64_t number) { return static_cast<double>((number + kLanes - 1) / kLanes * kLanes); }
+double roundedUp(int64_t number, int64_t multiple) {
+  return static_cast<double>((number + multiple - 1) / multiple * multiple);
+}
 
 //===----------------------------------------------------------------------===//
 // Products
@@ -66,11 +68,11 @@ void countMatmul(MatmulShape shape, Work &work) {
   work.parts = plan.tileCount();
   work[Unit::command] = 1;
   if (plan.method == MatmulMethod::dot) {
-    work[Unit::flop] = 2 * times * rows * columns * roundedUp(p.k);
+    work[Unit::flop] = 2 * times * rows * columns * roundedUp(p.k, kLanes);
     work[Unit::row] = times * rows * columns;
     return;
   }
-  work[Unit::flop] = 2 * times * rows * roundedUp(p.n) * depth;
+  work[Unit::flop] = 2 * times * rows * roundedUp(p.n, kLanes) * depth;
   work[Unit::packed] = times * depth *
                        ((plan.pack_b ? columns * static_cast<double>(plan.rowTiles()) : 0) +
                         (plan.pack_a ? rows * static_cast<double>(plan.columnTiles()) : 0));
@@ -100,7 +102,7 @@ Family familyOf(const ConvShape &shape, ConvMethod method) {
 /// How much of the vectors that a convolution computes with is in use: they run along what conv_direct.h
 /// says.
 double laneShare(const ConvShape &shape, ConvMethod method) {
-  const auto share = [](int64_t extent) { return static_cast<double>(extent) / roundedUp(extent); };
+  const auto share = [](int64_t extent) { return static_cast<double>(extent) / roundedUp(extent, kLanes); };
   switch (method) {
   case ConvMethod::patches:
     return share(shape.kind == ConvKind::filter_gradient ? shape.patchRows() : shape.outputPixels());
@@ -173,37 +175,52 @@ void countConv(const ConvShape &shape, Work &work) {
 // Attention
 //===----------------------------------------------------------------------===//
 
-/// How much of the scores is computed: what lies behind a query is left out block by block.
-double computedShare(const AttentionShape &shape) {
-  if (!shape.causal)
-    return 1;
-  const AttentionCut cut = cutAttention(shape);
-  int64_t scores = 0;
-  for (int64_t begin = 0; begin < shape.queries; begin += cut.block_queries) {
-    const int64_t end = std::min(shape.queries, begin + cut.block_queries);
-    const int64_t keys = (end + cut.block_keys - 1) / cut.block_keys * cut.block_keys;
-    scores += (end - begin) * std::min(shape.keys, keys);
-  }
-  return static_cast<double>(scores) / static_cast<double>(shape.queries * shape.keys);
+/// Random numbers that are made at once, whatever is left of a row: four of each of eight counters
+/// (runtime/host/attention/dropout.h).
+constexpr int64_t kDrawnAtOnce = 32;
+
+/// So many blocks of scores, each of as many queries by as many keys (runtime/host/attention): keys are its
+/// rows, queries its columns, which fill vectors. Of each product what its columns are does: queries of the
+/// scores and of their slopes, widths of all others.
+void countScores(const AttentionShape &shape, int64_t blocks, int64_t queries, int64_t keys, Work &work) {
+  const double rows = static_cast<double>(blocks * keys), wholeQueries = roundedUp(queries, kLanes);
+  const double scores = rows * wholeQueries, pairs = rows * static_cast<double>(queries);
+  const double width = static_cast<double>(shape.width), wholeWidth = roundedUp(shape.width, kLanes);
+  const double values = static_cast<double>(shape.value_width);
+  const double wholeValues = roundedUp(shape.value_width, kLanes);
+  work[Unit::exponential] += scores;
+  if (shape.dropout > 0)
+    work[Unit::draw] += static_cast<double>(blocks * queries) * roundedUp(keys, kDrawnAtOnce);
+  work[Unit::flop] += 2 * (shape.kind == AttentionKind::gradient
+                               ? scores * (width + values) + pairs * (2 * wholeWidth + wholeValues)
+                               : scores * width + pairs * wholeValues);
+}
+
+/// A block of queries against the blocks of keys that it sees: what lies behind a query is left out block by
+/// block. The gradient packs the queries for each part of the keys.
+void countQueries(const AttentionShape &shape, const AttentionCut &cut, int64_t first, Work &work) {
+  const int64_t queries = std::min(cut.block_queries, shape.queries - first);
+  const int64_t seen = shape.causal ? std::min(shape.keys, first + queries) : shape.keys;
+  const int64_t blocks = llvm::divideCeil(seen, cut.block_keys);
+  const int64_t whole = std::min(blocks, shape.keys / cut.block_keys);
+  countScores(shape, whole, queries, cut.block_keys, work);
+  countScores(shape, blocks - whole, queries, shape.keys % cut.block_keys, work);
+  const int64_t packed =
+      shape.kind == AttentionKind::gradient ? llvm::divideCeil(blocks, cut.blocks_per_part) : 1;
+  work[Unit::row] += static_cast<double>(packed * queries);
 }
 
 /// Of a plan's command and of gpuc's op alike.
 void countAttention(const AttentionShape &shape, Work &work) {
-  const bool isGradient = shape.kind == AttentionKind::gradient;
-  const double masked = computedShare(shape), size = static_cast<double>(sizeOf(shape.type)) / 4;
-  const double rows = static_cast<double>(shape.batch * shape.heads * shape.queries) * size;
-  const double keys = static_cast<double>(shape.keys) * masked, paddedKeys = roundedUp(shape.keys) * masked;
-  const double width = static_cast<double>(shape.width), values = static_cast<double>(shape.value_width);
-  const double paddedWidth = roundedUp(shape.width), paddedValues = roundedUp(shape.value_width);
-  // Of each product, what its columns are fills vectors: keys of the scores, widths of all others.
-  const double products = isGradient ? paddedKeys * (width + values) + keys * (2 * paddedWidth + paddedValues)
-                                     : paddedKeys * width + keys * paddedValues;
-  work.family = isGradient ? Family::attentionGradient : Family::attention;
+  const AttentionCut cut = cutAttention(shape);
+  Work head;
+  for (int64_t first = 0; first < shape.queries; first += cut.block_queries)
+    countQueries(shape, cut, first, head);
+  const double times = static_cast<double>(shape.batch * shape.heads * sizeOf(shape.type)) / 4;
+  work.family = shape.kind == AttentionKind::gradient ? Family::attentionGradient : Family::attention;
   work[Unit::command] = 1;
-  work[Unit::row] = rows;
-  work[Unit::exponential] = rows * paddedKeys;
-  work[Unit::draw] = shape.dropout > 0 ? rows * paddedKeys : 0;
-  work[Unit::flop] = 2 * rows * products;
+  for (Unit unit : {Unit::row, Unit::exponential, Unit::draw, Unit::flop})
+    work[unit] = times * head[unit];
 }
 
 template <typename Op> AttentionShape numbersOf(Op op, AttentionKind kind) {

@@ -54,11 +54,11 @@ HostRates typicalRates() {
   set({Family::conv, Family::convInputGradient, Family::convFilterGradient},
       {{Unit::row, 5}, {Unit::strided, 1}});
   set({Family::directConvFilterGradient}, {{Unit::row, 10}});
-  set({Family::attention, Family::attentionGradient}, {{Unit::command, 300},
-                                                       {Unit::row, 10},
-                                                       {Unit::exponential, 0.5},
+  set({Family::attention, Family::attentionGradient}, {{Unit::command, 100},
+                                                       {Unit::row, 5},
+                                                       {Unit::exponential, 0.25},
                                                        {Unit::draw, 0.7},
-                                                       {Unit::flop, 0.01}});
+                                                       {Unit::flop, 0.006}});
   return rates;
 }
 

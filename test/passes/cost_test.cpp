@@ -165,6 +165,22 @@ TEST(CountWork, RowsOfAKernelHaveVectorsOfTheirOwn) {
   EXPECT_EQ(work[Unit::row], 0);
 }
 
+TEST(CountWork, CutsAttentionAsTheRuntimeDoes) {
+  const Work work = workIn(R"mlir(
+    func.func @f(%q: tensor<1x2x40x8xf32>) -> tensor<1x2x40x8xf32> {
+      %y, %l = gpuc.attention %q, %q, %q causal dropout 0.1 id 1
+        : (tensor<1x2x40x8xf32>, tensor<1x2x40x8xf32>, tensor<1x2x40x8xf32>)
+        -> (tensor<1x2x40x8xf32>, tensor<1x2x40xf32>)
+      return %y : tensor<1x2x40x8xf32>
+    })mlir");
+  EXPECT_EQ(work.family, Family::attention);
+  // Queries and keys are cut in blocks of 32 and 8. The first block of queries does not see the last of keys.
+  EXPECT_EQ(work[Unit::exponential], 2 * (32 * 32 + 32 * 16 + 8 * 16)) << "queries fill vectors of 16";
+  EXPECT_EQ(work[Unit::draw], 2 * (32 * 32 + 8 * 32 + 8 * 32)) << "numbers are drawn by 32";
+  EXPECT_EQ(work[Unit::flop], 2 * 2 * (work[Unit::exponential] / 2 * 8 + (32 * 32 + 8 * 32 + 8 * 8) * 16));
+  EXPECT_EQ(work[Unit::row], 2 * 40);
+}
+
 Work workOfAttention(const std::string &element) {
   const std::string heads = "tensor<8x12x1024x64x" + element + ">", rows = "tensor<8x12x1024xf32>";
   return workIn("func.func @f(%q: " + heads + ") -> " + heads + " { %y, %l = gpuc.attention %q, %q, %q : (" +
