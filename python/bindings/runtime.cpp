@@ -11,6 +11,7 @@
 #include <map>
 #include <tuple>
 
+#include "python/bindings/checkpoints.h"
 #include "python/bindings/errors.h"
 #include "runtime/gpuc.h"
 #include "runtime/report/nonfinite.h"
@@ -68,6 +69,12 @@ class PySession {
   }
 
   void initialize() { check(session_.initialize()); }
+  Session& session() { return session_; }
+  uint64_t seed() {
+    uint64_t seed = 0;
+    check(session_.readVariable("seed", std::as_writable_bytes(std::span(&seed, 1))));
+    return seed;
+  }
   std::vector<std::string> warnings() const { return session_.warnings(); }
   nb::bytes plan() const { return nb::bytes(file_.data(), file_.size()); }
   uint64_t arenaBytes() const { return plan_.info().arena_bytes; }
@@ -215,6 +222,53 @@ class PySession {
   std::map<std::string, Nonfinite> nonfinite_;  // of programs with checks
 };
 
+/// A folder of checkpoints of one session.
+class PyCheckpoints {
+ public:
+  PyCheckpoints(const std::string& folder, int64_t keep)
+      : checkpoints_(check(Checkpoints::open(folder, keep))) {}
+
+  std::string warning() const { return checkpoints_.warning(); }
+  std::optional<int64_t> lastStep() const { return check(checkpoints_.lastStep()); }
+  void close() { checkpoints_.close(); }
+
+  void save(PySession& session, int64_t step, int64_t epoch, int64_t step_in_epoch, int64_t global_batch,
+            int64_t samples, const Metadata& metadata) {
+    const TrainingPosition position{.step = step,
+                                    .epoch = epoch,
+                                    .step_in_epoch = step_in_epoch,
+                                    .seed = session.seed(),
+                                    .global_batch = global_batch,
+                                    .samples = samples};
+    Status status;
+    {
+      nb::gil_scoped_release released;
+      status = checkpoints_.save(session.session(), position, metadata);
+    }
+    check(status);
+  }
+
+  /// Writes the newest whole checkpoint's variables into the session, if `fits` of its position and metadata
+  /// raises nothing. Its file, these two, and warnings; or None if there is none.
+  nb::object restore(PySession& session, const nb::callable& fits) {
+    std::optional<Checkpoint> found = check(checkpoints_.loadNewest());
+    if (!found) return nb::none();
+    nb::dict position;
+    position["step"] = found->position.step;
+    position["epoch"] = found->position.epoch;
+    position["step_in_epoch"] = found->position.step_in_epoch;
+    position["seed"] = found->position.seed;
+    position["global_batch"] = found->position.global_batch;
+    position["samples"] = found->position.samples;
+    fits(found->file.name(), position, found->metadata);
+    check(VariableStore(session.session()).restore(found->file));
+    return nb::make_tuple(found->file.name(), position, found->metadata, found->warnings);
+  }
+
+ private:
+  Checkpoints checkpoints_;
+};
+
 /// What a file of tensors says of itself.
 Metadata metadataOf(const std::string& path) { return check(SafetensorsFile::open(path)).metadata(); }
 
@@ -239,8 +293,18 @@ NB_MODULE(_runtime, m) {
       .def("inputs", &PySession::inputs)
       .def("outputs", &PySession::outputs)
       .def_prop_ro("plan", &PySession::plan)
+      .def_prop_ro("seed", &PySession::seed)
       .def_prop_ro("programs", &PySession::programs)
       .def_prop_ro("variables", &PySession::variables)
       .def_prop_ro("warnings", &PySession::warnings)
       .def_prop_ro("arena_bytes", &PySession::arenaBytes);
+  using gpuc::PyCheckpoints;
+  nb::class_<PyCheckpoints>(m, "Checkpoints")
+      .def(nb::init<const std::string&, int64_t>(), nb::arg("folder"), nb::arg("keep"))
+      .def("save", &PyCheckpoints::save, nb::arg("session"), nb::kw_only(), nb::arg("step"), nb::arg("epoch"),
+           nb::arg("step_in_epoch"), nb::arg("global_batch"), nb::arg("samples"), nb::arg("metadata"))
+      .def("restore", &PyCheckpoints::restore, nb::arg("session"), nb::arg("fits"))
+      .def("close", &PyCheckpoints::close)
+      .def_prop_ro("last_step", &PyCheckpoints::lastStep)
+      .def_prop_ro("warning", &PyCheckpoints::warning);
 }

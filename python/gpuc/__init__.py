@@ -8,9 +8,10 @@ docs/python.md says what is supported.
 """
 
 from gpuc.errors import Error, Problem, RangeError
-from gpuc.plan import Plan, load
+from gpuc.plan import Evaluation, Plan, load
+from gpuc.training import Epoch, Fit, fit
 
-__all__ = ["Error", "Plan", "Problem", "RangeError", "compile", "load"]
+__all__ = ["Epoch", "Error", "Evaluation", "Fit", "Plan", "Problem", "RangeError", "compile", "fit", "load"]
 
 
 def compile(net, loss, optimizer, example, **options):

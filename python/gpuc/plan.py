@@ -15,6 +15,25 @@ def digest(file):
     return hashlib.sha256(file).hexdigest()
 
 
+def split_batch(example):
+    """Positional and keyword arguments of a batch."""
+    if isinstance(example, dict):
+        return (), dict(example)
+    if isinstance(example, (tuple, list)):
+        return tuple(example), {}
+    return (example,), {}
+
+
+class Evaluation:
+    """The mean loss of a data set, and how many batches it had."""
+
+    def __init__(self, loss, batches):
+        self.loss, self.batches = loss, batches
+
+    def __repr__(self):
+        return f"Evaluation(loss={self.loss:g}, batches={self.batches})"
+
+
 class Plan:
     """A plan and the state of its variables.
 
@@ -27,11 +46,28 @@ class Plan:
         self._session.initialize()
         self.origin = None  # The file that the variables come from; None: they began as the recipe says.
 
-    def step(self, *batch):
+    def step(self, *batch, **named):
         """One update; returns the mean loss of the batch, a float."""
-        return self._mean("train_step", batch)
+        return self._mean_of("train_step", batch, named)
 
     __call__ = step
+
+    def eval_step(self, *args, **kwargs):
+        """The mean loss of a batch, without dropout and the like."""
+        return self._mean_of(self._evaluation, args, kwargs)
+
+    def evaluate(self, batches):
+        """Of all batches of a data set, each of the shapes that were compiled."""
+        total = count = number = 0
+        for batch in batches:
+            args, kwargs = split_batch(batch)
+            self.eval_step(*args, **kwargs)
+            total += self._session.number(self._evaluation, 0)
+            count += self._session.number(self._evaluation, 1)
+            number += 1
+        if not number:
+            raise Error("there is no batch to evaluate")
+        return Evaluation(total / count, number)
 
     def run(self, program, *tensors):
         """Runs a program of the plan by its name, and returns copies of its outputs, NumPy arrays."""
@@ -44,6 +80,11 @@ class Plan:
     def variable(self, name):
         """The variable itself, which shares its memory: numpy.from_dlpack and torch.from_dlpack take it."""
         return self._session.variable(name)
+
+    def restore(self, path):
+        """Takes all variables from a file that `save` or gpuc.fit has written, or gpuc-train; it has to fit the plan."""
+        self._session.restore(str(path))
+        self.origin = pathlib.Path(path)
 
     @property
     def variables(self):
@@ -77,6 +118,16 @@ class Plan:
         finally:
             whole.unlink(missing_ok=True)
 
+    @property
+    def _evaluation(self):
+        """A module's own, or what gpuc-compile has made of the loss."""
+        return "evaluate" if "evaluate" in self._session.programs else "eval_step"
+
+    def _mean_of(self, program, args, kwargs):
+        if kwargs:
+            raise Error(f"the batch has names ({', '.join(kwargs)}), and a plan takes its inputs in their order: give a tuple")
+        return self._mean(program, args)
+
     def _mean(self, program, tensors):
         self._session.run(program, *tensors)
         return self._session.number(program, 0) / self._session.number(program, 1)
@@ -99,8 +150,7 @@ def load(path, *, state=OWN, device="auto", threads=0):
     except Error as error:
         raise Error(f"{path}: {error}") from None
     if variables:
-        plan._session.restore(str(variables))
-        plan.origin = variables
+        plan.restore(variables)
     return plan
 
 

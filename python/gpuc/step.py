@@ -12,22 +12,13 @@ from gpuc import _compiler, _runtime
 from gpuc.capture import TYPES, Recorder, check_hooks
 from gpuc.errors import Error, Problem, refuse
 from gpuc.optimizers import Optimizer
-from gpuc.plan import Plan
+from gpuc.plan import Plan, split_batch
 
 
 def cache_folder():
     """Where gpuc-compile keeps compiled kernels, too."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ.get("HOME", ""), ".cache")
     return os.path.join(cache, "gpuc", "kernels") if os.path.isabs(cache) else ""
-
-
-def split_batch(example):
-    """Positional and keyword arguments of a batch."""
-    if isinstance(example, dict):
-        return (), dict(example)
-    if isinstance(example, (tuple, list)):
-        return tuple(example), {}
-    return (example,), {}
 
 
 def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=None, precision=None, ema=None,
@@ -95,16 +86,6 @@ def lower(graph):
     return text
 
 
-class Evaluation:
-    """The mean loss of a data set, and how many batches it had."""
-
-    def __init__(self, loss, batches):
-        self.loss, self.batches = loss, batches
-
-    def __repr__(self):
-        return f"Evaluation(loss={self.loss:g}, batches={self.batches})"
-
-
 class Step(Plan):
     """A compiled training step: `loss = step(x, y)`.
 
@@ -147,22 +128,9 @@ class Step(Plan):
 
     step = __call__
 
-    def eval_step(self, *args, **kwargs):
-        """The mean loss of a batch, the module in eval mode."""
-        return self._mean_of("evaluate", args, kwargs)
-
-    def evaluate(self, batches):
-        """Of all batches of a data set, each of the shapes that were compiled."""
-        total = count = number = 0
-        for batch in batches:
-            args, kwargs = split_batch(batch)
-            self._mean_of("evaluate", args, kwargs)
-            total += self._session.number("evaluate", 0)
-            count += self._session.number("evaluate", 1)
-            number += 1
-        if not number:
-            raise Error("there is no batch to evaluate")
-        return Evaluation(total / count, number)
+    def restore(self, path):
+        super().restore(path)
+        self._forget_rates()
 
     def predict(self, *args):
         """What the module in eval mode gives: copies, one tensor or a list."""
@@ -245,6 +213,11 @@ class Step(Plan):
         names = ["lr", *(f"lr/{i}" for i in range(1, len(self._reader.torch.param_groups)))]
         pairs = zip(self._reader.torch.param_groups, names)
         return [[group, self._view(name), None] for group, name in pairs if name in self._plan_variables]
+
+    def _forget_rates(self):
+        """The plan has other rates than were written last: those of param_groups are written anew."""
+        for entry in self._rates:
+            entry[2] = None
 
     def _share_state(self):
         """opt.state's tensors become the plan's; its step counts are written when someone asks for them."""

@@ -11,41 +11,10 @@ import threading
 import unittest
 
 import numpy
-from drawn import drawn
+from recording import Recording
 
 import gpuc
 from gpuc import _compiler
-
-INPUTS = pathlib.Path(__file__).parent / "Inputs"
-TYPES = {"f64": numpy.float64, "f32": numpy.float32, "i64": numpy.int64, "i1": numpy.bool_}
-
-
-def unpack(tensor):
-    return numpy.frombuffer(bytes.fromhex(tensor["bytes"]), TYPES[tensor["type"]]).reshape(tensor["shape"]).copy()
-
-
-def draw(name, shape):
-    return numpy.frombuffer(drawn(name, int(numpy.prod(shape)))).reshape(shape).copy()
-
-
-class Recording:
-    def __init__(self, name):
-        data = json.loads((INPUTS / f"{name}.json").read_text())
-        self.graph, self.losses, self.buffers = data["graph"], data["losses"], data["buffers"]
-        self.recipe = [tuple(entry) for entry in data["recipe"]]
-        self.batch = [unpack(each) if "bytes" in each else draw(f"batch {i}", each["shape"])
-                      for i, each in enumerate(data["batch"])]  # fmt: skip
-
-    def plan(self, **options):
-        text, problems = _compiler.lower(json.dumps(self.graph))
-        assert not problems, problems
-        file, _ = _compiler.compile(text, self.graph["name"], self.recipe, **options)
-        plan = gpuc.Plan(file)
-        for variable in self.graph["variables"]:
-            name, shape = variable["name"], variable["shape"]
-            value = unpack(self.buffers[name]) if variable["role"] == "buffer" else draw(name, shape)
-            numpy.from_dlpack(plan.variable(name))[...] = value
-        return plan
 
 
 class Training(unittest.TestCase):

@@ -1,0 +1,46 @@
+// A folder of checkpoints that Python writes to: gpuc-train's files, by gpuc-train's rules.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runtime/gpuc.h"
+#include "runtime/state/checkpoint.h"
+#include "runtime/state/folder_lock.h"
+#include "runtime/weights/variable_store.h"
+
+namespace gpuc {
+
+/// Holds the folder against other runs, and copies of a session's variables while they are written.
+class Checkpoints {
+ public:
+  /// Makes the folder if it is not there. Errors: another run holds it.
+  static Result<Checkpoints> open(const std::string& folder, int64_t keep) {
+    GPUC_ASSIGN_OR_RETURN(CheckpointFolder opened, CheckpointFolder::open(folder, keep));
+    GPUC_ASSIGN_OR_RETURN(FolderLock lock, FolderLock::take(folder));
+    return Checkpoints(std::move(opened), std::move(lock));
+  }
+
+  const std::string& warning() const { return lock_->warning(); }
+  Result<std::optional<int64_t>> lastStep() const { return folder_.lastStep(); }
+  Result<std::optional<Checkpoint>> loadNewest() const { return folder_.loadNewest(); }
+
+  Status save(Session& session, const TrainingPosition& position, const Metadata& metadata) {
+    if (!variables_) variables_.emplace(session);
+    GPUC_ASSIGN_OR_RETURN(std::vector<TensorView> tensors, variables_->read());
+    return folder_.save(position, std::move(tensors), metadata);
+  }
+
+  /// Others may have the folder.
+  void close() { lock_.reset(); }
+
+ private:
+  Checkpoints(CheckpointFolder folder, FolderLock lock)
+      : folder_(std::move(folder)), lock_(std::move(lock)) {}
+
+  CheckpointFolder folder_;
+  std::optional<FolderLock> lock_;
+  std::optional<VariableStore> variables_;  // of the session that is saved, which is always the same
+};
+
+}  // namespace gpuc

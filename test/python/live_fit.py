@@ -1,0 +1,113 @@
+"""gpuc.fit with PyTorch's loaders and schedulers; run by torch_test.py with a Python that has torch."""
+
+import pathlib
+import signal
+import sys
+import tempfile
+import unittest
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import gpuc  # noqa: E402
+from modules import Mlp  # noqa: E402
+
+
+class Noisy(Dataset):
+    """Samples that are drawn upon; one of them may press Ctrl-C."""
+
+    def __init__(self, stop_at=None):
+        generator = torch.Generator().manual_seed(3)
+        self.x, self.y = torch.randn(24, 6, generator=generator), torch.randint(0, 3, (24,), generator=generator)
+        self.stop_at, self.given = stop_at, 0
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, index):
+        self.given += 1
+        if self.given == self.stop_at:
+            signal.raise_signal(signal.SIGINT)
+        return self.x[index] + 0.1 * torch.randn(6), self.y[index]
+
+
+SCHEDULERS = {
+    "each epoch": (lambda o: torch.optim.lr_scheduler.MultiStepLR(o, [1, 2], gamma=0.3), "epoch"),
+    "each step": (lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=99, cycle_momentum=False), "step"),
+    "by the loss": (lambda o: torch.optim.lr_scheduler.ReduceLROnPlateau(o, patience=0, threshold=0.5), "epoch"),
+    "a sequence": (lambda o: torch.optim.lr_scheduler.SequentialLR(o, [
+        torch.optim.lr_scheduler.LinearLR(o, 0.1, total_iters=2), torch.optim.lr_scheduler.CosineAnnealingLR(o, 9)], [2]), "epoch"),
+}  # fmt: skip
+
+
+class Fit(unittest.TestCase):
+    def run_of(self, make, each, stop_at=None, seed=0, own=False, workers=0, **options):
+        torch.manual_seed(1)
+        net = nn.Sequential(nn.Dropout(0.2), Mlp())
+        optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
+        step = gpuc.compile(net, nn.CrossEntropyLoss(), optimizer, (torch.randn(4, 6), torch.randint(0, 3, (4,))))
+        torch.manual_seed(seed)
+        generator = torch.Generator().manual_seed(seed) if own else None
+        loader = DataLoader(Noisy(stop_at), 4, shuffle=True, drop_last=True, generator=generator, num_workers=workers)
+        val = DataLoader(TensorDataset(Noisy().x, Noisy().y), 4)
+        fit = gpuc.fit(step, loader, epochs=3, val=val, scheduler=make(optimizer), schedule_each=each, progress=False, **options)
+        state = [*net.state_dict().values(), *(slot for each in optimizer.state_dict()["state"].values() for slot in each.values())]
+        return fit, optimizer.param_groups[0]["lr"], state
+
+    def test_a_resumed_run_has_the_same_bits(self):
+        for name, (make, each) in SCHEDULERS.items():
+            for own in (False, True):
+                fit, rate, state = self.run_of(make, each, own=own)
+                for stop_at in (10, 26, 48):
+                    with self.subTest(name, own=own, stop_at=stop_at), tempfile.TemporaryDirectory() as folder:
+                        with self.assertRaises(KeyboardInterrupt):
+                            self.run_of(make, each, stop_at, own=own, checkpoint_dir=folder)
+                        again = self.run_of(make, each, seed=7, own=own, checkpoint_dir=folder, resume=True)
+                        self.assertEqual([each.val_loss for each in again[0].epochs], [each.val_loss for each in fit.epochs])
+                        self.assertEqual(again[1], rate)
+                        for one, other in zip(again[2], state, strict=True):
+                            self.assertTrue(torch.equal(one, other))
+
+    def test_workers_draw_the_same(self):
+        make, each = SCHEDULERS["each epoch"]
+        fit, _, state = self.run_of(make, each, workers=1)
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_of(make, each, workers=1, checkpoint_dir=folder, keep=9)
+            for newest in ("step-00000012", "step-00000018"):
+                (pathlib.Path(folder) / f"{newest}.safetensors").unlink()
+            (pathlib.Path(folder) / "latest").write_text("step-00000006.safetensors\n")
+            again = self.run_of(make, each, seed=7, workers=1, checkpoint_dir=folder, resume=True)
+        self.assertEqual([each.loss for each in again[0].epochs], [each.loss for each in fit.epochs])
+
+    def test_the_best_is_taken_back(self):
+        torch.manual_seed(0)
+        net = Mlp()
+        optimizer = torch.optim.SGD(net.parameters(), lr=3.0)
+        step = gpuc.compile(net, nn.CrossEntropyLoss(), optimizer, (torch.randn(4, 6), torch.randint(0, 3, (4,))))
+        val = DataLoader(TensorDataset(Noisy().x, Noisy().y), 4)
+        with tempfile.TemporaryDirectory() as folder:
+            fit = gpuc.fit(step, val, epochs=6, val=val, checkpoint_dir=folder, patience=3, progress=False)
+            self.assertIsNot(fit.best, fit.epochs[-1])
+            optimizer.param_groups[0]["lr"] = 0.0
+            step.restore(fit.best_path)
+        self.assertEqual(step.evaluate(val).loss, fit.best.val_loss)
+        before = net.fc1.weight.clone()
+        step(*next(iter(val)))  # By the rate of the optimizer, not by that of the file.
+        self.assertTrue(torch.equal(net.fc1.weight, before))
+
+    def test_a_scheduler_that_no_checkpoint_can_hold(self):
+        class Odd(torch.optim.lr_scheduler.StepLR):
+            def state_dict(self):
+                return {"what": lambda: 0}
+
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(gpuc.Error, "Odd has a state that no checkpoint can hold"):
+            self.run_of(lambda o: Odd(o, 1), "epoch", checkpoint_dir=folder)
+        with self.assertRaisesRegex(gpuc.Error, "ReduceLROnPlateau looks at an epoch's loss"):
+            self.run_of(SCHEDULERS["by the loss"][0], "step")
+
+
+if __name__ == "__main__":
+    unittest.main()
