@@ -64,11 +64,11 @@ void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& o
   const ConvShape& s = problem.shape;
   const GemmBlocks& b = problem.blocks;
   const FilterTile tile(problem, index);
-  // block_m x block_k: 144 rows of 512 bytes, of a pointwise one that is widened 256 such or fewer longer
-  // ones, of some images 256 of 256 bytes; block_k x block_n; a tile's rows x block_n, 144 x 64 or 256 x 64.
+  // block_m x block_k: 144 rows of 512 bytes, of a pointwise one that is widened 64 of 2 KiB, of some images
+  // 256 of 256 bytes; block_k x block_n: up to 64 such rows; a tile's rows x block_n, 144 x 64 or 256 x 64.
   constexpr int64_t kLarge = 128 * 1024, kSmall = 72 * 1024;
   alignas(64) std::byte patch_scratch[sizeof(T) == 4 ? kLarge : kSmall];
-  alignas(64) std::byte output_scratch[32 * 1024];
+  alignas(64) std::byte output_scratch[64 * kFilterRunBytes];
   alignas(64) std::byte sum_scratch[sizeof(T) == 4 ? kSmall : kLarge];
   T* patches = reinterpret_cast<T*>(patch_scratch);
   T* transposed = reinterpret_cast<T*>(output_scratch);

@@ -139,19 +139,19 @@ void computePointwiseTile(const ConvProblem& problem, const ConvOperands& operan
 }  // namespace
 
 /// Long runs of pixels where memory is what takes the time, since it is quicker at those: where few channels
-/// are read, or more than the caches hold. The same for 16-bit types as for f32, as all extents of products
-/// are: an element's sum may depend on them.
+/// are read, or more than the caches hold; the longest where next to nothing is read for what is written. The
+/// same for 16-bit types as for f32, as all extents of products are: an element's sum may depend on them.
 int64_t pointwiseRun(const ConvProblem& problem) {
-  constexpr int64_t kFewChannels = 128, kCachedBytes = 32 << 20, kRun = 64;
+  constexpr int64_t kFewChannels = 128, kHardlyAnyChannels = 16, kCachedBytes = 32 << 20, kRun = 64;
   const ConvShape& s = problem.shape;
-  const int64_t long_run = 1024 / sizeOf(s.type);
-  if (s.kind == ConvKind::input_gradient) {
-    if (problem.blocks.k > kFewChannels) return kRun;
-    return problem.blocks.k > kFewChannels / 2 ? std::max(kRun, long_run / 2) : long_run;
-  }
-  const bool is_long = problem.blocks.k <= kFewChannels || s.outputPixels() <= long_run ||
-                       s.inputElements() * sizeOf(s.type) > kCachedBytes;
-  return is_long ? long_run : kRun;
+  const bool to_input = s.kind == ConvKind::input_gradient;
+  const int64_t channels = problem.blocks.k, long_run = 1024 / sizeOf(s.type);
+  const int64_t elements = to_input ? s.batch * s.out_channels * s.outputPixels() : s.inputElements();
+  if (channels <= kHardlyAnyChannels) return 2 * long_run;
+  if (elements * sizeOf(s.type) > kCachedBytes) return long_run;
+  if (to_input && channels > kFewChannels) return kRun;
+  if (to_input && channels > kFewChannels / 2) return std::max(kRun, long_run / 2);
+  return channels <= kFewChannels || s.outputPixels() <= long_run ? long_run : kRun;
 }
 
 void cutForPointwise(ConvProblem& problem) {

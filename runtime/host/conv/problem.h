@@ -14,7 +14,7 @@
 namespace gpuc {
 
 /// The most stack that a tile uses for what it packs and sums up.
-inline constexpr int64_t kConvStackBytes = 256 * 1024;
+inline constexpr int64_t kConvStackBytes = 344 * 1024;
 
 /// Room for what a tile of a pointwise convolution packs at once, and for the sums of a product by patches.
 inline constexpr int64_t kLongRunBytes = 144 * 1024, kConvSumBytes = 84 * 1024;
