@@ -110,10 +110,11 @@ def OverrideRecipePass : GpucPass<"gpuc-override-recipe"> {
 def MaskPaddingPass : GpucPass<"gpuc-mask-padding"> {
   let summary = "Let rows that hold no sample count nothing";
   let description = [{
-    The last batch of a data set may be padded. The functions that the recipe names get an argument that says how many
-    rows hold a sample, and their losses a mask made of it. It stands before `gpuc-autodiff`, so that the backward pass
-    has the mask too. Losses with a mask of their own keep it. A function that others use as well keeps its arguments, and
-    the recipe gets a copy. Batch norms that are synchronised count these rows alone, where there is such an argument.
+    The last batch of a data set may be padded. The functions that the recipe names, and those with the attribute
+    `gpuc.counts_rows`, get an argument that says how many rows hold a sample, and their losses a mask made of it. It
+    stands before `gpuc-autodiff`, so that the backward pass has the mask too. Losses with a mask of their own keep it. A
+    function that others use as well keeps its arguments, and the recipe gets a copy. Batch norms that are synchronised
+    count these rows alone, where there is such an argument.
 
     Before, with a batch of 64:
     ```mlir

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/gpuc/CountsRows.h"
 #include "frontend/onnx/Loss.h"
 #include "frontend/onnx/Text.h"
 #include "frontend/torch/OpTable.h"
@@ -213,8 +214,11 @@ private:
       if (results.empty() || !isOneNumber(results.front().getType()))
         return void(
             emitter_.fail("the loss is no single floating-point number: reduce it, by mean() or sum()"));
-      results = onnx::lossPair(emitter_, made, results.front());
+      bool padded = false;
+      results = onnx::lossPair(emitter_, made, results.front(), &padded);
       names = {"loss_sum", "count"};
+      if (padded)
+        made->setAttr(kCountsRowsAttr, builder_.getUnitAttr());
       if (emitter_.failed())
         return;
       made.getBody().front().getTerminator()->setOperands(results);

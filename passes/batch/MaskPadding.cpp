@@ -5,14 +5,16 @@
 // (LossOpInterface) that has no mask of its own gets the mask iota < rows. A function without losses is left
 // alone: padding it is for the runtime to refuse.
 //
-// So do functions whose gradient such a function takes, if there are losses in them. Batch norms that are
-// synchronised over ranks count these rows alone: how many a rank has hangs on where the batch ends.
+// So do functions that ask for it (`gpuc.counts_rows`), and functions whose gradient such a function takes,
+// if there are losses in them. Batch norms that are synchronised over ranks count these rows alone: how many
+// a rank has hangs on where the batch ends.
 //
 // A loss over more rows than the batch (the tokens of a batch of sentences) is taken to hold each sample's
 // rows together.
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/gpuc/CountsRows.h"
 #include "dialects/gpuc/Expr.h"
 #include "passes/Passes.h"
 #include "passes/base/Entries.h"
@@ -37,6 +39,9 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
         if (auto symbol = recipe->getAttrOfType<FlatSymbolRefAttr>(key))
           if (failed(maskFunction(recipe, key, symbol, batch.getInt())))
             return signalPassFailure();
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function->removeAttr(kCountsRowsAttr) && failed(maskLosses(function, batch.getInt())))
+        return signalPassFailure();
     // What gpuc-slice-batch has made of the loss.
     for (auto function : module.getOps<func::FuncOp>())
       if (auto partition = function->getAttrOfType<ir::PartitionAttr>(ir::kPartitionAttr))

@@ -24,6 +24,7 @@ namespace {
 
 using Given = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Array = nb::ndarray<nb::array_api, nb::device::cpu>;
+constexpr int32_t kAllRows = -1;
 /// Name, element type, shape.
 using Signature = std::tuple<std::string, std::string, std::vector<int64_t>>;
 
@@ -91,6 +92,9 @@ class PySession {
     return inputs;
   }
 
+  /// Whether it can be told how many rows of the batch hold samples.
+  bool countsRows(const std::string& program) const { return infoOf(program).counts_rows; }
+
   std::vector<Signature> outputs(const std::string& program) const {
     std::vector<Signature> outputs;
     for (const TensorSpec& output : infoOf(program).outputs) outputs.push_back(signatureOf(output));
@@ -132,6 +136,11 @@ class PySession {
   /// lie dense at these addresses of the host's memory; returns the mean that the first two outputs, a sum
   /// and a count, say.
   double meanAt(const std::string& program, nb::args addresses) {
+    return meanOfRows(program, kAllRows, std::move(addresses));
+  }
+
+  /// Of a batch whose first `rows` rows hold samples; the others are padding, which counts nothing.
+  double meanOfRows(const std::string& program, int32_t rows, nb::args addresses) {
     const ProgramId id = idOf(program);
     const std::vector<InputInfo>& inputs = plan_.info().programs[id.index].inputs;
     std::vector<HostTensorView> views;
@@ -141,7 +150,7 @@ class PySession {
                          std::to_string(addresses.size()));
     for (size_t i = 0; i < addresses.size(); ++i)
       views.emplace_back(reinterpret_cast<const void*>(nb::cast<uintptr_t>(addresses[i])), inputs[i].spec);
-    runViews(id, views);
+    runViews(id, views, rows);
     return number(program, 0) / number(program, 1);
   }
 
@@ -182,11 +191,11 @@ class PySession {
     return found != ids_.end() ? found->second : check(session_.program(program));
   }
 
-  void runViews(ProgramId id, const std::vector<HostTensorView>& views) {
+  void runViews(ProgramId id, const std::vector<HostTensorView>& views, int32_t rows = kAllRows) {
     Status status;
     {
       nb::gil_scoped_release released;
-      status = session_.run(id, views);
+      status = session_.run(id, views, rows);
       if (status.ok()) status = session_.wait();
       if (status.ok() && !nonfinite_.empty()) status = takeNonfinite(id);
     }
@@ -285,6 +294,8 @@ NB_MODULE(_runtime, m) {
       .def("initialize", &PySession::initialize)
       .def("run", &PySession::run)
       .def("mean_at", &PySession::meanAt)
+      .def("mean_of_rows", &PySession::meanOfRows)
+      .def("counts_rows", &PySession::countsRows)
       .def("number", &PySession::number)
       .def("output", &PySession::output)
       .def("variable", &PySession::variable)

@@ -12,6 +12,7 @@ from gpuc import _compiler, _runtime
 from gpuc.capture import TYPES, Recorder, check_hooks
 from gpuc.errors import Error, Problem, refuse
 from gpuc.optimizers import Optimizer
+from gpuc.padding import Padding
 from gpuc.plan import Plan, split_batch
 
 
@@ -108,6 +109,7 @@ class Step(Plan):
         flat = pytree.tree_structure((tuple(range(len(args))), {}))
         self._is_flat = self._structure == flat
         self._check_inputs(recorder)
+        self._padding = Padding(self._session, recorder.functions, self._expected)
         self._share()
         self._watched = [(name, each, each.data_ptr(), each.requires_grad) for name, each in self._tensors.items()]
         self._next = 0
@@ -160,8 +162,7 @@ class Step(Plan):
         for tensor, (dtype, shape) in zip(tensors, self._expected):
             if (not isinstance(tensor, torch.Tensor) or tensor.shape != shape or tensor.dtype != dtype or not tensor.is_cpu
                     or not tensor.is_contiguous()):  # fmt: skip
-                self._explain(tensor, dtype, shape)
-                return self._mean(program, [self._plain(each) for each in tensors])
+                return self._mean_of_others(program, tensors)
             addresses.append(tensor.data_ptr())
         return self._session.mean_at(program, *addresses)
 
@@ -175,21 +176,28 @@ class Step(Plan):
             raise Error("the batch has other parts than the one that was compiled: pass the same arguments and keys")
         return leaves
 
+    def _mean_of_others(self, program, tensors):
+        """Of tensors that are not just as expected: a ragged batch, other strides, arrays of other libraries."""
+        rows = self._padding.rows_of(tensors)
+        if rows:
+            mean, why = self._padding.mean(program, tensors, rows)
+            if why:
+                raise Error(f"the batch has {rows} rows where {self._padding.batch} were compiled: a ragged last batch, which "
+                            f"cannot be padded ({why}); DataLoader(drop_last=True) leaves it out")  # fmt: skip
+            return mean
+        for tensor, (dtype, shape) in zip(tensors, self._expected):
+            self._explain(tensor, dtype, shape)
+        return self._mean(program, [self._plain(each) for each in tensors])
+
     @staticmethod
     def _explain(leaf, dtype, shape):
         """Why a tensor is not what was compiled. Arrays of other libraries are the session's to check."""
         if not isinstance(leaf, torch.Tensor) or (leaf.dtype == dtype and leaf.shape == shape):
             return
         expected = f"{TYPES.get(dtype, dtype)} {list(shape)}"
-        cure = ""
-        if leaf.dtype != dtype:
-            cure = f"; cast it, .to({dtype})"
-        elif leaf.shape[1:] == shape[1:]:
-            cure = ": a ragged last batch; DataLoader(drop_last=True) leaves it out"
-        else:
-            cure = ": shapes are fixed when a step is compiled; pad to them, or compile another step"
-        raise Error(f"the batch has {TYPES.get(leaf.dtype, leaf.dtype)} {list(leaf.shape)} where {expected} was compiled"
-                    + cure)  # fmt: skip
+        is_other_type = leaf.dtype != dtype
+        cure = f"; cast it, .to({dtype})" if is_other_type else ": shapes are fixed when a step is compiled; pad to them, or compile another step"
+        raise Error(f"the batch has {TYPES.get(leaf.dtype, leaf.dtype)} {list(leaf.shape)} where {expected} was compiled" + cure)
 
     #
     # State

@@ -96,3 +96,22 @@ module @alone attributes {gpuc.batch = 4 : i64} {
     accuracy = @accuracy
   }
 }
+
+// -----
+
+// A loss that the recipe does not name asks for it, here the one that is evaluated.
+// CHECK-LABEL: module @asked_for
+// CHECK:       func.func @evaluate(%{{[^,]*}}: tensor<4x3xf32>, %[[ROWS:.*]]: tensor<i32> {gpuc.name = "rows", gpuc.role = "rows"}) -> tensor<f32> {
+// CHECK:         gpuc.mse %{{.*}}, %{{.*}} mask
+// CHECK:       func.func @other(%{{[^,]*}}: tensor<4x3xf32>) -> tensor<f32> {
+// CHECK:         gpuc.mse %{{[^ ]*}}, %{{[^ ]*}} :
+module @asked_for attributes {gpuc.batch = 4 : i64} {
+  func.func @evaluate(%x: tensor<4x3xf32>) -> tensor<f32> attributes {gpuc.counts_rows} {
+    %sum, %count = gpuc.mse %x, %x : (tensor<4x3xf32>, tensor<4x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum : tensor<f32>
+  }
+  func.func @other(%x: tensor<4x3xf32>) -> tensor<f32> {
+    %sum, %count = gpuc.mse %x, %x : (tensor<4x3xf32>, tensor<4x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum : tensor<f32>
+  }
+}

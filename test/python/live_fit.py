@@ -1,5 +1,6 @@
 """gpuc.fit with PyTorch's loaders and schedulers; run by torch_test.py with a Python that has torch."""
 
+import copy
 import pathlib
 import signal
 import sys
@@ -13,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import gpuc  # noqa: E402
-from modules import Mlp  # noqa: E402
+from modules import Mlp, eager_losses  # noqa: E402
 
 
 class Noisy(Dataset):
@@ -107,6 +108,82 @@ class Fit(unittest.TestCase):
             self.run_of(lambda o: Odd(o, 1), "epoch", checkpoint_dir=folder)
         with self.assertRaisesRegex(gpuc.Error, "ReduceLROnPlateau looks at an epoch's loss"):
             self.run_of(SCHEDULERS["by the loss"][0], "step")
+
+
+class Normed(nn.Module):
+    def __init__(self, norm):
+        super().__init__()
+        self.fc, self.norm = nn.Linear(6, 3), norm
+
+    def forward(self, x):
+        return self.norm(self.fc(x))
+
+
+class Centred(nn.Module):
+    """Rows that know one another, always or in training alone."""
+
+    def __init__(self, always):
+        super().__init__()
+        self.fc, self.always = nn.Linear(6, 3), always
+
+    def forward(self, x):
+        out = self.fc(x)
+        return out - out.mean(0) if self.always or self.training else out
+
+
+class Ragged(unittest.TestCase):
+    """A last batch with fewer rows: what PyTorch makes of it, or an error."""
+
+    def setUp(self):
+        torch.manual_seed(0)
+        self.x, self.y = torch.randn(4, 6).double(), torch.randint(0, 3, (4,))
+
+    def compile(self, net, loss, y=None, lr=0.3):
+        return gpuc.compile(net, loss, torch.optim.SGD(net.parameters(), lr=lr), (self.x, self.y if y is None else y))
+
+    def test_it_counts_as_in_pytorch(self):
+        targets = {nn.CrossEntropyLoss(): self.y, nn.CrossEntropyLoss(ignore_index=1): self.y, nn.CrossEntropyLoss(reduction="sum"): self.y,
+                   nn.MSELoss(): torch.randn(4, 3).double(), nn.BCEWithLogitsLoss(): torch.rand(4, 3).double()}  # fmt: skip
+        for loss, y in targets.items():
+            for net in (Mlp().double(), Normed(nn.LayerNorm(3)).double(), nn.Sequential(nn.Dropout(0.0), Mlp().double())):
+                eager = copy.deepcopy(net)
+                there = torch.optim.SGD(eager.parameters(), lr=0.3)
+                step = self.compile(net, loss, y)
+                for rows in (3, 4, 1, 2):
+                    with self.subTest(loss, net=net, rows=rows):
+                        batch = self.x[:rows], y[:rows]
+                        self.assertAlmostEqual(step(*batch), eager_losses(eager, loss, there, batch, 1)[0], delta=1e-10)
+                        for ours, theirs in zip(net.parameters(), eager.parameters()):
+                            self.assertLess((ours - theirs).abs().max().item(), 1e-10)
+                        self.assertAlmostEqual(step.eval_step(*batch), loss(eager(batch[0]), batch[1]).item(), delta=1e-10)
+
+    def test_a_whole_data_set(self):
+        x, y = torch.randn(10, 6).double(), torch.randint(0, 3, (10,))
+        net, loss = Mlp().double(), nn.CrossEntropyLoss()
+        step = self.compile(net, loss, lr=0.0)
+        loader = DataLoader(TensorDataset(x, y), 4)
+        mean = loss(net(x), y).item()
+        self.assertAlmostEqual(step.evaluate(loader).loss, mean, delta=1e-12)
+        self.assertAlmostEqual(gpuc.fit(step, loader, progress=False).epochs[0].loss, mean, delta=1e-12)
+
+    def test_what_cannot_be_padded(self):
+        def mean(out, y):
+            return ((out - y[:, None]) ** 2).mean() + 0.1 * out.mean()
+
+        cases = {"the loss is no single mean or sum": (Mlp(), mean), "batch norm would count": (Normed(nn.BatchNorm1d(3)), nn.CrossEntropyLoss()),
+                 "what one row gives hangs on others": (Centred(True), nn.CrossEntropyLoss()),
+                 "the module does other things in training": (Centred(False), nn.CrossEntropyLoss())}  # fmt: skip
+        for why, (net, loss) in cases.items():
+            step = self.compile(net.double(), loss)
+            before = net.fc.weight.clone() if hasattr(net, "fc") else net.fc1.weight.clone()
+            with self.assertRaisesRegex(gpuc.Error, rf"3 rows where 4 were compiled: .* \({why}.*DataLoader\(drop_last=True\)"):
+                step(self.x[:3], self.y[:3])
+            self.assertTrue(torch.equal(before, net.fc.weight if hasattr(net, "fc") else net.fc1.weight))
+        # What is frozen in evaluation is padded there.
+        net = Normed(nn.BatchNorm1d(3)).double()
+        step = self.compile(net, nn.CrossEntropyLoss())
+        mean = nn.CrossEntropyLoss()(net.eval()(self.x[:3]), self.y[:3]).item()
+        self.assertAlmostEqual(step.eval_step(self.x[:3], self.y[:3]), mean, delta=1e-12)
 
 
 if __name__ == "__main__":
