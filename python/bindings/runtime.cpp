@@ -14,6 +14,7 @@
 #include "python/bindings/checkpoints.h"
 #include "python/bindings/errors.h"
 #include "runtime/gpuc.h"
+#include "runtime/report/inspect.h"
 #include "runtime/report/nonfinite.h"
 #include "runtime/weights/variable_store.h"
 
@@ -78,6 +79,7 @@ class PySession {
   }
   std::vector<std::string> warnings() const { return session_.warnings(); }
   nb::bytes plan() const { return nb::bytes(file_.data(), file_.size()); }
+  std::string html() const { return inspectHtml(plan_); }
   uint64_t arenaBytes() const { return plan_.info().arena_bytes; }
 
   std::vector<std::string> programs() const {
@@ -303,6 +305,7 @@ NB_MODULE(_runtime, m) {
       .def("restore", &PySession::restore)
       .def("inputs", &PySession::inputs)
       .def("outputs", &PySession::outputs)
+      .def("html", &PySession::html)
       .def_prop_ro("plan", &PySession::plan)
       .def_prop_ro("seed", &PySession::seed)
       .def_prop_ro("programs", &PySession::programs)

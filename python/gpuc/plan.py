@@ -5,6 +5,7 @@ import pathlib
 
 from gpuc import _runtime
 from gpuc.errors import Error
+from gpuc.pages import Memory
 
 
 OWN, INITIAL = "own", "initial"  # What gpuc.load takes for a state, beside a path.
@@ -100,6 +101,11 @@ class Plan:
     def arena_bytes(self):
         """All memory that the plan has."""
         return self._session.arena_bytes
+
+    @property
+    def memory(self):
+        """The arena while programs run; a notebook draws it."""
+        return Memory(self._session)
 
     def save(self, path):
         """Writes the plan, and its variables as safetensors beside it; gpuc.load reads both, without torch."""

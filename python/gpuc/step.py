@@ -13,6 +13,7 @@ from gpuc.capture import TYPES, Recorder, check_hooks
 from gpuc.errors import Error, Problem, refuse
 from gpuc.optimizers import Optimizer
 from gpuc.padding import Padding
+from gpuc.pages import Report
 from gpuc.plan import Plan, split_batch
 
 
@@ -98,7 +99,7 @@ class Step(Plan):
         super().__init__(plan, **options)
         for warning in self._session.warnings:
             warnings.warn(warning, stacklevel=3)
-        self.report = report
+        self.report = Report(report, self.memory)
         self._reader = reader
         self._tensors = recorder.tensors
         self._names = recorder.names

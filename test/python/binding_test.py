@@ -3,6 +3,7 @@
 Runs in the build's Python environment, which has NumPy; python/CMakeLists.txt leaves it out where there is none.
 """
 
+import html
 import json
 import pathlib
 import sys
@@ -63,6 +64,14 @@ class Binding(unittest.TestCase):
         before = numpy.from_dlpack(plan.variable("fc1.weight")).copy()
         plan.step(*self.recording.batch)
         numpy.testing.assert_array_equal(before, numpy.from_dlpack(plan.variable("fc1.weight")))
+
+    def test_a_notebook_shows_the_arena(self):
+        memory = self.plan.memory
+        self.assertEqual(repr(memory), f"Memory({self.plan.arena_bytes} bytes)")
+        self.assertIn("train_step", memory.html)
+        frame = memory._repr_html_()
+        self.assertTrue(frame.startswith('<iframe srcdoc="') and frame.count('"') == 4, frame[:80])  # All quotes within are escaped.
+        self.assertEqual(html.unescape(frame.split('"')[1]), memory.html)
 
     def test_views_outlive_the_plan(self):
         view = numpy.from_dlpack(self.recording.plan().variable("fc2.bias"))

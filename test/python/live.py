@@ -177,6 +177,7 @@ class Loop(unittest.TestCase):
     def test_report_and_save(self):
         step = self.compile()
         self.assertEqual(step.report["peak_bytes"], step.arena_bytes)
+        self.assertIn("train_step", step.report._repr_html_())
 
     def test_inputs_have_their_names(self):
         names = [name for name, *_ in self.compile().programs["train_step"][0]]
