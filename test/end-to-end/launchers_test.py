@@ -26,6 +26,7 @@ class Launched:
     count_flag, program_flags = "-n", ()
     patience_s = 30  # in which all end when one is lost
     other_statuses = ()  # that a launcher gives if ranks fail
+    hands_statuses_on = True
     banner = r"(?!)"  # which it may write to stdout then
 
     def setUp(self):
@@ -101,7 +102,8 @@ class Launched:
                 if rank != lost:
                     os.kill(number, then)
         said, errors = process.communicate(timeout=self.patience_s)
-        self.assertNotEqual(process.returncode, 0)
+        if self.hands_statuses_on:
+            self.assertNotEqual(process.returncode, 0)
         for _ in range(100):
             if not ranks_of(key, TRAIN):
                 return said, errors
@@ -180,6 +182,7 @@ class Mpich(Mpi, ToolTest):
     rank_variable = "PMI_RANK"
     library, package = "MPICH", "libmpich12"
     other_statuses = range(1, 128)  # an `or` of what all ended by, if it has ended some because others had failed
+    hands_statuses_on = False  # of ranks that had all ended by 130 behind a signal, once in some 500 times it gave 0
     banner = r"\n=+\n= +BAD TERMINATION(.|\n)*"
     launcher = ["mpirun.mpich"]
 
