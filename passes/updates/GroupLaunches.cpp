@@ -14,6 +14,11 @@
 // long enough to be shared on their own are then cut elsewhere than in the products that read them and that
 // make their gradients, and what one core wrote another reads. There such launches stay alone.
 //
+// A GPU spreads any launch over all of its cores, so that there no number of bytes is too large, not even
+// where an update then waits for the last sum over ranks and not for its own: with those above 8 MiB kept in
+// front of waits for other streams, gpuc-simulate has as much of gpt2-124M's exchange exposed on 8 and 64
+// H200, and the step 0.02 and 0.03 ms longer, of 22.4 and 23.6, by the launches that come on top.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
