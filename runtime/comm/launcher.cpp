@@ -47,6 +47,8 @@ bool isMeetingSet() { return isSet("MASTER_ADDR") && isSet("MASTER_PORT"); }
 
 /// torchrun itself may listen at the port that it names.
 Result<MeetingPlace> findMeeting(const std::string& job) {
+  if (textOf("MASTER_ADDR").empty())
+    return Status::error("MASTER_ADDR is empty: the machine of the first rank");
   GPUC_ASSIGN_OR_RETURN(const int64_t port, numberOf("MASTER_PORT"));
   if (port < 1 || port > 65535 - MeetingPlace::kPorts)
     return errorf("MASTER_PORT=%lld: a port below 65,528", static_cast<long long>(port));
@@ -58,12 +60,16 @@ Result<std::optional<Launcher>> read(const Variables& variables) {
   Launcher launcher{.name = variables.launcher, .mpi = variables.mpi};
   GPUC_ASSIGN_OR_RETURN(launcher.rank, numberOf(variables.rank));
   GPUC_ASSIGN_OR_RETURN(launcher.ranks, numberOf(variables.ranks));
-  launcher.local_rank = numberOf(variables.local_rank).ok() ? *numberOf(variables.local_rank) : 0;
-  if (launcher.ranks == 1) return std::optional<Launcher>();
   if (launcher.rank < 0 || launcher.rank >= launcher.ranks || launcher.ranks > kMostRanks)
-    return errorf("%s=%lld, %s=%lld: there are from 2 to %lld ranks, the first is 0", variables.rank,
+    return errorf("%s=%lld, %s=%lld: there are from 1 to %lld ranks, the first is 0", variables.rank,
                   static_cast<long long>(launcher.rank), variables.ranks,
                   static_cast<long long>(launcher.ranks), static_cast<long long>(kMostRanks));
+  if (launcher.ranks == 1) return std::optional<Launcher>();
+  if (!isSet(variables.local_rank)) return std::optional(launcher);  // MPICH's mpirun does not say it
+  GPUC_ASSIGN_OR_RETURN(launcher.local_rank, numberOf(variables.local_rank));
+  if (launcher.local_rank < 0)
+    return errorf("%s=%lld: of the ranks of a machine the first is 0", variables.local_rank,
+                  static_cast<long long>(launcher.local_rank));
   return std::optional(launcher);
 }
 
@@ -78,7 +84,11 @@ Result<std::optional<Launcher>> readWithMeeting(const Variables& variables, cons
 
 Result<std::optional<Launcher>> findLauncher() {
   const bool is_torchrun = isSet(kTorchrun.rank) && isSet(kTorchrun.ranks) && isMeetingSet();
-  if (is_torchrun && isSet(kOfElastic))
+  if (isSet(kOfElastic) && !is_torchrun)
+    return Status::error(
+        "TORCHELASTIC_RUN_ID is set, as by torchrun, but not all of RANK, WORLD_SIZE, MASTER_ADDR and "
+        "MASTER_PORT: set them, or unset it");
+  if (isSet(kOfElastic))
     return readWithMeeting(kTorchrun, textOf(kOfElastic) + "." + textOf("TORCHELASTIC_RESTART_COUNT"));
   for (const Variables& variables : kWithMpi)
     if (isSet(variables.rank) && isSet(variables.ranks)) return read(variables);

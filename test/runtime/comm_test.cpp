@@ -304,9 +304,48 @@ TEST(Launcher, IsFoundByItsVariables) {
 TEST(Launcher, WhoseVariablesContradictOneAnotherIsAnError) {
   const LauncherVariables variables({{"PMI_RANK", "4"}, {"PMI_SIZE", "4"}});
   EXPECT_EQ(findLauncher().message(),
-            "PMI_RANK=4, PMI_SIZE=4: there are from 2 to 1024 ranks, the first is 0");
+            "PMI_RANK=4, PMI_SIZE=4: there are from 1 to 1024 ranks, the first is 0");
   const LauncherVariables other({{"PMI_SIZE", "many"}});
   EXPECT_EQ(findLauncher().message(), "PMI_SIZE=many is no number");
+}
+
+/// Each variable at a value that no launcher gives it.
+TEST(Launcher, WhoseVariablesAreNonsenseIsAnError) {
+  const auto messageWith = [](const char* variable, const char* value) -> std::string {
+    std::map<std::string_view, const char*> all = {{"RANK", "1"},
+                                                   {"WORLD_SIZE", "2"},
+                                                   {"LOCAL_RANK", "1"},
+                                                   {"MASTER_ADDR", "alpha"},
+                                                   {"MASTER_PORT", "29500"}};
+    all[variable] = value;
+    std::vector<std::pair<const char*, const char*>> pairs;
+    for (const auto& [name, text] : all) pairs.emplace_back(name.data(), text);
+    const LauncherVariables variables(pairs);
+    const Result<std::optional<Launcher>> found = findLauncher();
+    return found.ok() ? "" : found.message();
+  };
+  const std::string bounds = ": there are from 1 to 1024 ranks, the first is 0";
+  EXPECT_EQ(messageWith("RANK", "1"), "");
+  EXPECT_EQ(messageWith("RANK", "1.0"), "RANK=1.0 is no number");
+  EXPECT_EQ(messageWith("RANK", ""), "RANK= is no number");
+  EXPECT_EQ(messageWith("RANK", "-1"), "RANK=-1, WORLD_SIZE=2" + bounds);
+  EXPECT_EQ(messageWith("RANK", "99999999999999999999"), "RANK=99999999999999999999 is no number");
+  EXPECT_EQ(messageWith("WORLD_SIZE", "0"), "RANK=1, WORLD_SIZE=0" + bounds);
+  EXPECT_EQ(messageWith("WORLD_SIZE", "1"), "RANK=1, WORLD_SIZE=1" + bounds);
+  EXPECT_EQ(messageWith("WORLD_SIZE", "4096"), "RANK=1, WORLD_SIZE=4096" + bounds);
+  EXPECT_EQ(messageWith("LOCAL_RANK", "one"), "LOCAL_RANK=one is no number");
+  EXPECT_EQ(messageWith("LOCAL_RANK", "-1"), "LOCAL_RANK=-1: of the ranks of a machine the first is 0");
+  EXPECT_EQ(messageWith("MASTER_PORT", "http"), "MASTER_PORT=http is no number");
+  EXPECT_EQ(messageWith("MASTER_PORT", "65528"), "MASTER_PORT=65528: a port below 65,528");
+  EXPECT_EQ(messageWith("MASTER_ADDR", ""), "MASTER_ADDR is empty: the machine of the first rank");
+}
+
+/// Which would otherwise each train by themselves.
+TEST(Launcher, ThatLeavesVariablesOutIsAnError) {
+  const LauncherVariables variables({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"TORCHELASTIC_RUN_ID", "none"}});
+  EXPECT_EQ(findLauncher().message(),
+            "TORCHELASTIC_RUN_ID is set, as by torchrun, but not all of RANK, WORLD_SIZE, MASTER_ADDR and "
+            "MASTER_PORT: set them, or unset it");
 }
 
 /// Looks for lost ranks until one is found, or for so long.
