@@ -114,10 +114,12 @@ double laneShare(const ConvShape &shape, ConvMethod method) {
     return share(shape.groupOutputs());
   case ConvMethod::by_images:
     return share(shape.batch);
+  case ConvMethod::subsampled: // Those of what is left.
+    return 1;
   case ConvMethod::by_channels:
     return share(shape.kind == ConvKind::input_gradient ? shape.groupInputs() : shape.groupOutputs());
   }
-  llvm_unreachable("a seventh method");
+  llvm_unreachable("an eighth method");
 }
 
 /// How often the elements of a filter's gradient are added to: for each image, or for each part of all of
@@ -156,6 +158,11 @@ void countConv(const ConvShape &shape, Work &work) {
   const ConvMethod method = convMethod(shape);
   const double outputs = static_cast<double>(shape.batch * shape.out_channels * shape.outputPixels());
   const double size = static_cast<double>(std::max<int64_t>(sizeOf(shape.type), 4)) / 4;
+  if (method == ConvMethod::subsampled) {
+    countConv(subsampledShape(shape), work);
+    work[Unit::packed] += size * static_cast<double>(shape.batch * shape.in_channels * shape.outputPixels());
+    return;
+  }
   const bool isFilter = shape.kind == ConvKind::filter_gradient;
   work.family = familyOf(shape, method);
   work[Unit::command] = 1;

@@ -15,6 +15,11 @@ class ConvKernel : public TiledKernel<ConvProblem, ConvOperands> {
   /// Generates the machine code. Errors: an element type that the host has no kernel for; numbers that do not
   /// make a convolution; too small a workspace; a CPU without micro-kernels.
   static Result<ConvKernel> create(const ConvShape& shape, int64_t workspace_bytes);
+
+  /// Computes tiles [begin, end) of a phase. Allocates nothing.
+  void run(int phase, const ConvOperands& operands, int64_t begin, int64_t end) const {
+    TiledKernel::run(phase, operandsOfPhase(problem_, static_cast<size_t>(phase), operands), begin, end);
+  }
 };
 
 }  // namespace gpuc

@@ -9,6 +9,7 @@
 
 #include "runtime/workspace/conv_pointwise.h"
 #include "runtime/workspace/conv_shape.h"
+#include "runtime/workspace/conv_subsampled.h"
 
 namespace gpuc {
 
@@ -182,7 +183,7 @@ constexpr int64_t mostChannelsPixels(const ConvShape& s) {
 constexpr bool paysByChannels(const ConvShape& s) {
   constexpr int64_t kLeastChannels = 32, kMostStride = 16;
   const int64_t pixels = std::max(s.inputPixels(), s.outputPixels());
-  if (isSmallPointwise(s)) return false;
+  if (isSmallPointwise(s) || paysSubsampled(s)) return false;
   return s.groupInputs() >= kLeastChannels && s.groupOutputs() >= kLeastChannels &&
          pixels <= mostChannelsPixels(s) && s.taps() <= kMostChannelsTaps &&
          s.width.input + s.width.stride <= kChannelsSumRows && s.width.output <= kChannelsSumRows &&

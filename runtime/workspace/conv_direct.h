@@ -15,8 +15,17 @@ namespace gpuc {
 /// by_outputs: as by_rows, of the filter's gradient; vectors run along the outputs.
 /// by_images: forward and the input's gradient; vectors run along the images of the batch.
 /// by_channels: products of pixels, tap by tap; vectors run along the channels (conv_channels.h).
+/// subsampled: one tap by strides, as a convolution without them (conv_subsampled.h).
 /// depthwise: nothing is packed; vectors run along the rows (conv_depthwise.h).
-enum class ConvMethod : uint8_t { patches, by_rows, by_outputs, by_images, by_channels, depthwise };
+enum class ConvMethod : uint8_t {
+  patches,
+  by_rows,
+  by_outputs,
+  by_images,
+  by_channels,
+  subsampled,
+  depthwise
+};
 
 /// The most bytes of packed images that one tile of the direct methods holds, and of packed cotangents.
 inline constexpr int64_t kDirectPackedBytes = 64 * 1024;
@@ -178,6 +187,7 @@ constexpr bool fillsImagesAlone(const ConvShape& shape) {
 constexpr ConvMethod convMethod(const ConvShape& shape) {
   constexpr int64_t kManyOutputs = 32, kManyInputs = 32, kFewInputs = 8, kLeastLanesUsed = 30,
                     kMostLanesUsed = 75, kFewTaps = 9;
+  if (paysSubsampled(shape)) return ConvMethod::subsampled;
   if (paysByChannels(shape)) return ConvMethod::by_channels;
   if (paysDepthwise(shape) && !fillsImagesAlone(shape)) return ConvMethod::depthwise;
   if (shape.taps() == 1) return ConvMethod::patches;

@@ -91,7 +91,9 @@ constexpr int64_t convFilterParts(const ConvShape& shape) {
 /// there are several; of f16 and bf16 the filter as f32, and the input's gradient in f32, to which each tap
 /// is added (a pointwise one is made block by block, and the direct method adds up in registers). What else
 /// is packed lies on the stack of the thread that computes a tile. By channels: pictures, packed once.
+/// Subsampled: the pixels, and what the convolution without strides needs.
 constexpr int64_t convWorkspaceBytes(const ConvShape& shape) {
+  if (paysSubsampled(shape)) return subsampledBytes(shape) + convWorkspaceBytes(subsampledShape(shape));
   if (paysByChannels(shape)) return channelsWorkspaceElements(shape) * sizeOf(computedType(shape.type));
   int64_t elements = convFilterParts(shape) * shape.filterElements();
   if (const int64_t filter = convWidenedFilter(shape); filter > 0) {

@@ -150,6 +150,25 @@ TEST(Conv, OneTapByStrides) {
 }
 
 // Rows of one vector and one more, of one lane and one less; outputs that fill blocks of registers or not.
+// With many channels the pixels that are read come first, or x's cotangent is spread from them: what is left
+// is by channels, of small pictures, or of large ones; pixels behind the last window, a stride either way,
+// groups.
+TEST(Conv, OneTapByStridesOfManyChannels) {
+  for (ConvShape shape : {makeShape(3, 40, 70, axis(9, 1, 2), axis(12, 1, 2)),
+                          makeShape(5, 33, 100, axis(8, 1, 2), axis(16, 1, 2)),
+                          makeShape(2, 70, 34, axis(26, 1, 2), axis(37, 1, 2)),
+                          makeShape(2, 66, 68, axis(7, 1, 3), axis(10, 1, 1), 2),
+                          makeShape(2, 32, 40, axis(6, 1, 1), axis(11, 1, 4))}) {
+    checkAll(shape, 28);
+    for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient})
+      EXPECT_EQ(methodOf(shape, kind), ConvMethod::subsampled);
+  }
+  EXPECT_NE(methodOf(makeShape(2, 40, 40, axis(9, 1, 2, 1, 1), axis(9, 1, 2)), ConvKind::forward),
+            ConvMethod::subsampled);  // a window in the padding
+  EXPECT_NE(methodOf(makeShape(2, 40, 40, axis(8, 1, 2), axis(8, 1, 2)), ConvKind::forward),
+            ConvMethod::subsampled);  // few pixels are left
+}
+
 TEST(Conv, FewChannelsByRows) {
   for (int64_t width : {5, 15, 16, 17, 33}) {
     const ConvShape shape =
@@ -348,7 +367,8 @@ TEST(Conv, BitsDoNotDependOnTheSplit) {
          {makeShape(5, 23, 37, axis(19, 3, 2, 1, 2), axis(21, 5, 1, 1, 2)),
           makeShape(20, 3, 5, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2)),
           makeShape(20, 3, 40, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2)),
-          makeShape(17, 40, 280, axis(20, 1), axis(33, 1)), makeShape(17, 96, 280, axis(4, 1), axis(4, 1))}) {
+          makeShape(17, 40, 280, axis(20, 1), axis(33, 1)), makeShape(17, 96, 280, axis(4, 1), axis(4, 1)),
+          makeShape(20, 96, 200, axis(19, 1, 2), axis(20, 1, 2))}) {
       shape.kind = kind;
       ASSERT_TRUE(countWindows(shape));
       shapes.push_back(shape);

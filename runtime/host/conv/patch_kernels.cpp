@@ -33,7 +33,8 @@ constexpr TypedPatchKernels<S> kKernels = {
     {packImages<S>, correlateImages<Computed<S>>, unpackImages<S>},
     {packPixels<S>, pixelProducts<true, Computed<S>>, pixelProducts<false, Computed<S>>, unpackPixels<S>},
     kPlanes<Computed<S>>,
-    spreadPixels<S>};
+    spreadPixels<S>,
+    takePixels<S>};
 
 constexpr PatchKernelTable kTable = {kKernels<float>, kKernels<double>, kKernels<Half>, kKernels<Bfloat16>};
 

@@ -228,6 +228,17 @@ struct SpreadPixels {
   int64_t row_step, column_step;
 };
 
+/// values[channel][row][column] = picture[channel][row][column · column_step], of rows that are picture_row
+/// apart.
+template <typename S>
+struct TakenPixels {
+  int64_t channels, rows, columns;
+  const S* picture;
+  int64_t picture_channel, picture_row;  // from one row that is taken to the next
+  int64_t column_step;
+  S* values;  // one behind the other
+};
+
 /// S is the type in memory; patches are in that of the arithmetic.
 template <typename S>
 struct TypedPatchKernels {
@@ -241,6 +252,7 @@ struct TypedPatchKernels {
   TypedChannelKernels<S> channels;
   TypedPlaneKernels<Computed<S>> planes;
   void (*spread)(const SpreadPixels<S>& p);
+  void (*take)(const TakenPixels<S>& p);
 };
 
 using PatchKernelTable = KernelTable<TypedPatchKernels, float, double, Half, Bfloat16>;

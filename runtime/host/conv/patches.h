@@ -190,6 +190,19 @@ void spreadPixels(const SpreadPixels<S>& p) {
   }
 }
 
+template <typename S>
+void takePixels(const TakenPixels<S>& p) {
+  S* to = p.values;
+  for (int64_t channel = 0; channel < p.channels; ++channel) {
+    const S* from = p.picture + channel * p.picture_channel;
+    for (int64_t row = 0; row < p.rows; ++row, from += p.picture_row, to += p.columns)
+      if (p.column_step == 2)
+        for (int64_t i = 0; i < p.columns; ++i) to[i] = from[2 * i];
+      else
+        for (int64_t i = 0; i < p.columns; ++i) to[i] = from[p.column_step * i];
+  }
+}
+
 /// One packed row: from[0], from[step], … between zeros; `width` elements, of which the first to be taken is
 /// `offset`, which may lie before or behind them.
 template <typename S>

@@ -177,6 +177,12 @@ double convTileNs(double flops, double packed, DataType type) {
 Result<ConvKernel> ConvKernel::create(const ConvShape& shape, int64_t workspace_bytes) {
   GPUC_RETURN_IF_ERROR(checkConvShape(shape));
   GPUC_RETURN_IF_ERROR(checkWorkspace("conv", workspace_bytes, convWorkspaceBytes(shape)));
+  if (paysSubsampled(shape)) {
+    GPUC_ASSIGN_OR_RETURN(ConvKernel kernel,
+                          create(subsampledShape(shape), workspace_bytes - subsampledBytes(shape)));
+    subsample(kernel.problem_, shape);
+    return kernel;
+  }
   ConvProblem problem;
   problem.shape = shape;
   problem.storage = shape.type;

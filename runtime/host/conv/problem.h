@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "runtime/host/conv/patch_kernels.h"
@@ -88,6 +89,7 @@ struct ConvProblem {
   DepthwiseCut depthwise{};          // likewise
   ConvShape shape;                   // its type is that of the arithmetic
   ConvShape correlation;             // correlationOf(shape)
+  std::optional<ConvShape> strided;  // subsampled: what is computed; `shape` is then what is left of it
   DataType storage = DataType::f32;  // of the operands in memory
   GemmBlocks blocks;
   int64_t channels_per_tile = 1;   // of the result: input_gradient, pointwise; filter_gradient: rows
@@ -145,6 +147,11 @@ void cutForImages(ConvProblem& problem);
 void cutForChannels(ConvProblem& problem);
 /// The same for depthwise.
 void cutForDepthwise(ConvProblem& problem);
+
+/// Makes of a problem without strides that of `shape`, of which it is what subsampledShape leaves.
+void subsample(ConvProblem& problem, const ConvShape& shape);
+/// As a phase finds them: what is left of a subsampled one has pictures in the workspace.
+ConvOperands operandsOfPhase(const ConvProblem& problem, size_t phase, const ConvOperands& operands);
 
 /// What a tile takes: 120 GFLOP/s in f32 and 60 in f64, and 0.3 ns for each packed element.
 double convTileNs(double flops, double packed, DataType type);
