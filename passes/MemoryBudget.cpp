@@ -65,9 +65,10 @@ FailureOr<PlanFigures> PlanChoices::tryPlan(const StepChoice &choice) {
       return failure();
     workspaceOfOthers_ = workspaceOf(*others);
   }
-  const int64_t workspace = std::max(workspaceOf(**plan), isFirst ? 0 : *workspaceOfOthers_);
+  const int64_t workspace = workspaceOf(**plan), ofOthers = isFirst ? 0 : *workspaceOfOthers_;
   const StepWork work = stepWorkOf(**plan, cost_);
-  return PlanFigures{*around_ + workspace, work.nanoseconds, work.recomputed};
+  return PlanFigures{*around_ + std::max(workspace, ofOthers), work.nanoseconds, work.recomputed,
+                     /*othersTakeAsMuch=*/workspace <= ofOthers};
 }
 
 /// Most of the work is spared by a plan of the step alone: the plans of the other programs hang on nothing

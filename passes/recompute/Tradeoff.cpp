@@ -23,7 +23,10 @@ int64_t timesRun(Block &block) {
   return times;
 }
 
-/// A block of the step, its values from one number on.
+/// Memory is gone down in so many equal steps.
+constexpr int kSteps = 24;
+
+/// A block of the step, its values from one number on, and what of it is kept as memory falls.
 struct SearchedBlock {
   SearchedBlock(BlockGraph blockGraph, int64_t blockTimes, unsigned blockBegin, const llvm::BitVector &little)
       : graph(std::move(blockGraph)), times(blockTimes), begin(blockBegin), selection(graph, in(little)) {}
@@ -42,14 +45,89 @@ struct SearchedBlock {
   int64_t times;
   unsigned begin;
   Selection selection;
+  Selected chosen = {};
+  bool isAtEnd = false; ///< Nothing was found that takes less.
+};
+
+/// The step, in one of its forms, and its search.
+class Form {
+public:
+  Form(const StepForward &step, bool readsFirst) : step_(step), readsFirst_(readsFirst) {}
+
+  const StepForward &step() const { return step_; }
+  bool readsFirst() const { return readsFirst_; }
+  const std::deque<SearchedBlock> &blocks() const { return blocks_; }
+
+  void begin(const CostModel &cost) {
+    // What cutting into segments comes to is where the search ends, from whichever side.
+    const llvm::BitVector little = valuesKept({CheckpointPolicy::Kind::full, {}}, step_);
+    for (const ForwardPass &forward : step_.passes()) {
+      const unsigned begin = blocks_.empty() ? 0 : blocks_.back().begin + blocks_.back().graph.size();
+      blocks_.emplace_back(modelOf(forward, cost), timesRun(forward.block()), begin, little);
+    }
+  }
+
+  /// Goes on to what is kept within these bytes of each block, or to the least that is found.
+  void descend(ArrayRef<int64_t> limits) {
+    for (auto [block, limit] : llvm::zip_equal(blocks_, limits))
+      if (!block.isAtEnd) {
+        block.chosen = block.selection.within(limit);
+        block.isAtEnd = !block.chosen.isFound();
+        if (block.isAtEnd)
+          block.chosen = block.selection.least();
+      }
+  }
+
+  bool isAtEnd() const {
+    return llvm::all_of(blocks_, [](const SearchedBlock &block) { return block.isAtEnd; });
+  }
+
+  /// What it has come to.
+  llvm::BitVector kept() const {
+    llvm::BitVector kept;
+    for (const SearchedBlock &block : blocks_)
+      for (unsigned value = 0; value < block.graph.size(); ++value)
+        kept.push_back(block.chosen.kept.test(value));
+    return kept;
+  }
+
+  /// What that takes to compute again.
+  double nanosecondsAgain() const {
+    double nanoseconds = 0;
+    for (const SearchedBlock &block : blocks_)
+      nanoseconds += static_cast<double>(block.times) * block.chosen.nanoseconds;
+    return nanoseconds;
+  }
+
+  /// What no choice within these bytes of each block takes less than; infinite if there is none.
+  double atLeastAgain(ArrayRef<int64_t> limits) const {
+    double nanoseconds = 0;
+    for (auto [block, limit] : llvm::zip_equal(blocks_, limits))
+      nanoseconds += static_cast<double>(block.times) * block.selection.atLeast(limit);
+    return nanoseconds;
+  }
+
+  /// What all commands take once.
+  double nanosecondsOnce() const {
+    double nanoseconds = 0;
+    for (const SearchedBlock &block : blocks_)
+      for (const BlockGraph::Op &op : block.graph.ops())
+        nanoseconds += static_cast<double>(block.times) * op.nanoseconds;
+    return nanoseconds;
+  }
+
+private:
+  const StepForward &step_;
+  bool readsFirst_;
+  std::deque<SearchedBlock> blocks_;
 };
 
 class Exploration {
 public:
-  Exploration(const StepForms &forms, PlanTrial tryPlan)
-      : forms_{{*forms.step, /*readsFirst=*/false}}, tryPlan_(tryPlan) {
+  Exploration(const StepForms &forms, PlanTrial tryPlan) : tryPlan_(tryPlan) {
+    forms_.emplace_back(*forms.step, /*readsFirst=*/false);
     if (forms.readingFirst)
-      forms_.push_back({*forms.readingFirst, /*readsFirst=*/true});
+      forms_.emplace_back(*forms.readingFirst, /*readsFirst=*/true);
   }
 
   /// From now on plans have the memory of one slice of the batch.
@@ -58,17 +136,32 @@ public:
   LogicalResult attemptPolicy(StringRef text) {
     std::string error;
     FailureOr<CheckpointPolicy> policy =
-        CheckpointPolicy::parse(text, forms_.front().step.function().getContext(), error);
+        CheckpointPolicy::parse(text, forms_.front().step().function().getContext(), error);
     if (failed(policy))
       return failure();
     const Form &form = policy->dropsWholes() ? forms_.back() : forms_.front();
-    return attempt(text.str(), form, valuesKept(*policy, form.step));
+    return attempt(text.str(), form, valuesKept(*policy, form.step()));
   }
 
+  /// From what everything kept takes down to the least, in all blocks at once.
   LogicalResult attemptSelections(const CostModel &cost) {
     for (Form &form : forms_)
-      if (failed(attemptSelections(form, cost)))
+      form.begin(cost);
+    savedByReadingFirst_ = std::max(0.0, forms_.front().nanosecondsOnce() - forms_.back().nanosecondsOnce());
+    const SmallVector<int64_t> whole = llvm::map_to_vector(
+        forms_.front().blocks(), [](const SearchedBlock &block) { return block.keepingAll(); });
+    for (int step = 1; step <= kSteps; ++step) {
+      const size_t before = points_.size();
+      const auto limits =
+          llvm::map_to_vector(whole, [&](int64_t bytes) { return bytes / kSteps * (kSteps - step); });
+      if (failed(attemptSelection("selection " + std::to_string(step), limits)))
         return failure();
+      const bool isLeast = llvm::any_of(llvm::drop_begin(points_, before), [](const TradeoffPoint &point) {
+        return point.figures.othersTakeAsMuch;
+      });
+      if (isLeast || llvm::all_of(forms_, [](const Form &form) { return form.isAtEnd(); }))
+        break;
+    }
     return success();
   }
 
@@ -79,11 +172,10 @@ public:
     };
     llvm::stable_sort(points_,
                       [&](const TradeoffPoint &a, const TradeoffPoint &b) { return rank(a) < rank(b); });
-    for (TradeoffPoint &point : points_)
-      point.leastNanoseconds = leastOf(point);
     Tradeoff tradeoff;
     int64_t least = std::numeric_limits<int64_t>::max();
-    for (const TradeoffPoint &point : points_) {
+    double leastNanoseconds = 0; // holds for less memory, too
+    for (TradeoffPoint &point : points_) {
       const bool isBetter = point.figures.peakBytes < least;
       const bool isPolicys = point.name == policy && !point.choice.slicesInTurn;
       least = std::min(least, point.figures.peakBytes);
@@ -91,25 +183,18 @@ public:
         tradeoff.ofPolicy = tradeoff.points.size();
       if (!isBetter && !isPolicys)
         continue;
+      point.leastNanoseconds = leastOf(point);
+      if (isBetter)
+        point.leastNanoseconds = leastNanoseconds = std::max(leastNanoseconds, point.leastNanoseconds);
       tradeoff.points.push_back(point);
-      tradeoff.points.back().leastNanoseconds = std::min(point.leastNanoseconds, leastOfOtherForm(point));
     }
     return tradeoff;
   }
 
 private:
-  static constexpr int kSteps = 24;
-
-  /// One of the forms of the step, with its blocks once they are searched.
-  struct Form {
-    const StepForward &step;
-    bool readsFirst;
-    std::deque<SearchedBlock> blocks = {};
-  };
-
   /// Makes a plan, unless one like it was made.
   LogicalResult attempt(std::string name, const Form &form, const llvm::BitVector &kept) {
-    StepChoice choice{form.step.normalized(kept), slicesInTurn_, form.readsFirst};
+    StepChoice choice{form.step().normalized(kept), slicesInTurn_, form.readsFirst()};
     if (llvm::any_of(points_, [&](const TradeoffPoint &point) { return point.choice == choice; }))
       return success();
     FailureOr<PlanFigures> figures = tryPlan_(choice);
@@ -118,39 +203,40 @@ private:
     // Slices at once take no longer, however the terms of predictions are added up.
     figures->nanoseconds = std::max(figures->nanoseconds, slicesInTurn_ ? fastestAtOnce() : 0);
     int64_t values = 0, bytes = 0;
-    for (auto [number, value] : llvm::enumerate(form.step.values()))
+    for (auto [number, value] : llvm::enumerate(form.step().values()))
       if (!choice.kept.test(number)) {
         ++values;
         bytes += ir::sizeInBytes(value.getType());
       }
+    if (values == 0)
+      keepingAll_ = std::min(keepingAll_, figures->nanoseconds);
     points_.push_back({std::move(name), std::move(choice), values, bytes, *figures});
     return success();
   }
 
-  /// Each step of the memory, in all blocks at once.
-  LogicalResult attemptSelections(Form &form, const CostModel &cost) {
-    // What cutting into segments comes to is where the search ends, from whichever side.
-    const llvm::BitVector little = valuesKept({CheckpointPolicy::Kind::full, {}}, form.step);
-    std::deque<SearchedBlock> &blocks = form.blocks;
-    std::vector<std::vector<llvm::BitVector>> selections;
-    size_t most = 0;
-    for (const ForwardPass &forward : form.step.passes()) {
-      const unsigned begin = blocks.empty() ? 0 : blocks.back().begin + blocks.back().graph.size();
-      blocks.emplace_back(modelOf(forward, cost), timesRun(forward.block()), begin, little);
-      // The other form is for less than what this one takes with everything kept.
-      const SearchedBlock &first = forms_.front().blocks[blocks.size() - 1];
-      selections.push_back(select(blocks.back(), first.keepingAll()));
-      most = std::max(most, selections.back().size());
+  /// In the form that takes less within these bytes, by the estimate: a plan takes as long as a search for
+  /// one. Nor is the other form searched where its bound tells that it takes more.
+  LogicalResult attemptSelection(const std::string &name, ArrayRef<int64_t> limits) {
+    Form &first = forms_.front(), &other = forms_.back();
+    bool isFirstTried = !first.isAtEnd(), isOtherTried = forms_.size() > 1 && !other.isAtEnd();
+    first.descend(limits);
+    if (isOtherTried && !isWorse(other.atLeastAgain(limits) - savedByReadingFirst_, first)) {
+      other.descend(limits);
+      // How many writes a choice saves the estimate does not know: none, all or something between.
+      const double again = other.nanosecondsAgain() - savedByReadingFirst_ / 2;
+      isOtherTried = other.isAtEnd() || !isWorse(again, first);
+      isFirstTried &= other.isAtEnd() || again >= first.nanosecondsAgain();
+    } else {
+      isOtherTried = false;
     }
-    for (size_t number = 0; number < most; ++number) {
-      llvm::BitVector kept;
-      for (ArrayRef<llvm::BitVector> ofBlock : selections)
-        for (unsigned value = 0; value < ofBlock.front().size(); ++value)
-          kept.push_back(ofBlock[std::min(number, ofBlock.size() - 1)].test(value));
-      if (failed(attempt("selection " + std::to_string(number + 1), form, kept)))
-        return failure();
-    }
-    return success();
+    if (isFirstTried && failed(attempt(name, first, first.kept())))
+      return failure();
+    return isOtherTried ? attempt(name, other, other.kept()) : success();
+  }
+
+  /// Whether the other form takes no less than the first one, within bytes in which both can do.
+  static bool isWorse(double again, const Form &first) {
+    return std::isfinite(again) && !first.isAtEnd() && again >= first.nanosecondsAgain();
   }
 
   double fastestAtOnce() const {
@@ -161,45 +247,31 @@ private:
     return least;
   }
 
-  /// In equal steps from so many bytes down to the fewest that are found.
-  static std::vector<llvm::BitVector> select(SearchedBlock &block, int64_t whole) {
-    std::vector<llvm::BitVector> selected;
-    for (int step = 1; step < kSteps; ++step) {
-      Selected best = block.selection.within(whole / kSteps * (kSteps - step));
-      if (!best.isFound())
-        break;
-      selected.push_back(std::move(best.kept));
-    }
-    selected.push_back(block.selection.least().kept);
-    return selected;
-  }
-
-  /// What is predicted of the plan, without what its blocks could save by the estimate.
+  /// What is predicted of the plan, without what its blocks could save by the estimate, in this form or in
+  /// the other one.
   double leastOf(const TradeoffPoint &point) const {
+    const Form &form = forms_[point.choice.readsFirstWritten];
     double nanoseconds = point.figures.nanoseconds;
-    for (const SearchedBlock &block : forms_[point.choice.readsFirstWritten].blocks) {
+    SmallVector<int64_t> peaks;
+    for (const SearchedBlock &block : form.blocks()) {
       const BlockGraph::Outcome outcome = block.graph.simulate(block.in(point.choice.kept), 0);
       const double atLeast = block.selection.atLeast(outcome.peak);
-      nanoseconds -= block.times * std::max(0.0, outcome.nanoseconds - atLeast);
+      nanoseconds -= static_cast<double>(block.times) * std::max(0.0, outcome.nanoseconds - atLeast);
+      peaks.push_back(outcome.peak);
     }
-    return nanoseconds;
-  }
-
-  /// The least of the step's other form: no less than that of any of its plans that take as many bytes or
-  /// more.
-  double leastOfOtherForm(const TradeoffPoint &point) const {
-    std::optional<double> least;
-    for (const TradeoffPoint &other : points_)
-      if (other.choice.readsFirstWritten != point.choice.readsFirstWritten &&
-          other.figures.peakBytes >= point.figures.peakBytes)
-        least = std::max(least.value_or(0), other.leastNanoseconds);
-    return least.value_or(point.leastNanoseconds);
+    if (forms_.size() == 1)
+      return nanoseconds;
+    const Form &other = forms_[!point.choice.readsFirstWritten];
+    const double saved = other.readsFirst() ? savedByReadingFirst_ : 0;
+    return std::min(nanoseconds, keepingAll_ + other.atLeastAgain(peaks) - saved);
   }
 
   std::deque<Form> forms_;
   PlanTrial tryPlan_;
   bool slicesInTurn_ = false;
   std::vector<TradeoffPoint> points_;
+  double keepingAll_ = std::numeric_limits<double>::infinity(); ///< What a plan takes that keeps everything.
+  double savedByReadingFirst_ = 0;                              ///< At the most.
 };
 
 } // namespace

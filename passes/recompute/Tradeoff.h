@@ -13,9 +13,10 @@ namespace gpuc {
 
 /// What a plan takes.
 struct PlanFigures {
-  int64_t peakBytes = 0;      ///< Of its arena.
-  double nanoseconds = 0;     ///< That a step is predicted to take.
-  int64_t recomputeFlops = 0; ///< Of a step.
+  int64_t peakBytes = 0;         ///< Of its arena.
+  double nanoseconds = 0;        ///< That a step is predicted to take.
+  int64_t recomputeFlops = 0;    ///< Of a step.
+  bool othersTakeAsMuch = false; ///< Of the plan's programs others do: no choice takes less.
 };
 
 /// A plan that there is, by what it keeps.
