@@ -144,6 +144,13 @@ def FusePass : GpucPass<"gpuc-fuse"> {
     batch norm's mean and variance take one sweep over its operand. A long sum over several leading dimensions to few
     columns, as a bias's gradient, becomes two: of what lies under each index of the first, and of those.
 
+    What waits for the backward pass has a price where it is more than the caches hold. For that, on the host, a kernel of
+    the backward pass may write again what one of the forward pass has written, so that it need not be kept. The attribute
+    `gpuc.written_again` of such a kernel has a list for each result that it repeats: the result's number, the first
+    kernel's name, and the number there, as in `{gpuc.written_again = [[0, "act1.gelu", 0]]}`. Policies of
+    `gpuc-checkpoint` that drop whole layers, and a memory budget, take it back where what was written first is computed
+    again anyway. The command that the kernel becomes has the first kernels' names in the plan, `gpuc.writes_again`.
+
     Before:
     ```mlir
     %h = gpuc.matmul %x, transpose %w : … loc("fc1")

@@ -6,6 +6,7 @@
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -28,6 +29,16 @@ void noteWrittenAgain(OpResult result, OpResult first) {
   kernel->setAttr(kWrittenAgainAttr, builder.getArrayAttr(notes));
 }
 
+SmallVector<StringRef> writtenAgainBy(Operation *kernel) {
+  llvm::SetVector<StringRef> names;
+  if (ArrayAttr notes = notesOf(kernel))
+    for (Attribute note : notes)
+      if (auto parts = dyn_cast<ArrayAttr>(note); parts && parts.size() == 3)
+        if (auto name = dyn_cast<StringAttr>(parts[1]))
+          names.insert(name);
+  return names.takeVector();
+}
+
 bool writesAgain(func::FuncOp step) {
   return step
       .walk([](ir::FusedOp kernel) {
@@ -36,14 +47,29 @@ bool writesAgain(func::FuncOp step) {
       .wasInterrupted();
 }
 
+/// The notes of a kernel that keeps these results, in this order. What is anyone's text is left out.
+static SmallVector<Attribute> notesOfKept(ir::FusedOp kernel, ArrayRef<int64_t> kept) {
+  Builder builder(kernel.getContext());
+  SmallVector<Attribute> notes;
+  for (Attribute note : notesOf(kernel)) {
+    auto parts = dyn_cast<ArrayAttr>(note);
+    auto number = parts && parts.size() == 3 ? dyn_cast<IntegerAttr>(parts[0]) : IntegerAttr();
+    if (const auto *found = number ? llvm::find(kept, number.getInt()) : kept.end(); found != kept.end())
+      notes.push_back(
+          builder.getArrayAttr({builder.getI64IntegerAttr(found - kept.begin()), parts[1], parts[2]}));
+  }
+  return notes;
+}
+
 /// Puts a kernel without these results, which nobody reads, in the place of this one.
 static void dropResults(ir::FusedOp kernel, const llvm::BitVector &dropped) {
-  SmallVector<Value> yielded, kept;
+  SmallVector<Value> yielded;
+  SmallVector<int64_t> kept;
   Operation *yield = kernel.getBody().front().getTerminator();
   for (auto [number, value] : llvm::enumerate(yield->getOperands()))
     if (!dropped.test(number)) {
       yielded.push_back(value);
-      kept.push_back(kernel->getResult(number));
+      kept.push_back(static_cast<int64_t>(number));
     }
   yield->setOperands(yielded);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(kernel.getBody().front())))
@@ -53,8 +79,10 @@ static void dropResults(ir::FusedOp kernel, const llvm::BitVector &dropped) {
   auto types = llvm::map_to_vector(yielded, [](Value value) { return value.getType(); });
   auto less = ir::FusedOp::create(builder, kernel.getLoc(), types, kernel.getName(), kernel.getInputs());
   less.getBody().takeBody(kernel.getBody());
-  for (auto [value, result] : llvm::zip_equal(kept, less->getResults()))
-    value.replaceAllUsesWith(result);
+  for (auto [number, result] : llvm::zip_equal(kept, less->getResults()))
+    kernel->getResult(number).replaceAllUsesWith(result);
+  if (SmallVector<Attribute> notes = notesOfKept(kernel, kept); !notes.empty())
+    less->setAttr(kWrittenAgainAttr, builder.getArrayAttr(notes));
   kernel.erase();
 }
 

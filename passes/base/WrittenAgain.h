@@ -11,8 +11,14 @@
 
 namespace gpuc {
 
+/// Of a command, the kernels whose results it writes again, by name.
+inline constexpr llvm::StringLiteral kWritesAgainAttr = "gpuc.writes_again";
+
 /// Says at the kernel of `result` that it is `first`, which the forward pass has written before.
 void noteWrittenAgain(mlir::OpResult result, mlir::OpResult first);
+
+/// Of a kernel: the names of those whose results it writes again, each once. None of other ops.
+llvm::SmallVector<llvm::StringRef> writtenAgainBy(mlir::Operation *kernel);
 
 /// Whether a kernel of the step writes again what another one has written.
 bool writesAgain(mlir::func::FuncOp step);

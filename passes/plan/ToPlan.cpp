@@ -15,6 +15,7 @@
 #include "passes/base/Locations.h"
 #include "passes/base/Target.h"
 #include "passes/base/TensorSizes.h"
+#include "passes/base/WrittenAgain.h"
 #include "passes/kernels/CommandForms.h"
 #include "passes/plan/PartBuffers.h"
 #include "passes/plan/ProgramWriter.h"
@@ -152,9 +153,21 @@ private:
       inputs.push_back(buffers.lookup(input));
     for (Value output : fused.getOutputs())
       outputs.push_back(bufferFor(output, fused.getName()));
-    plan::LaunchOp::create(builder, fused.getLoc(), FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs,
-                           outputs);
+    auto launch = plan::LaunchOp::create(builder, fused.getLoc(),
+                                         FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs, outputs);
+    noteWrittenAgain(fused, launch);
     return success();
+  }
+
+  /// By the names that the kernels have in the plan.
+  void noteWrittenAgain(ir::FusedOp fused, plan::LaunchOp launch) {
+    kernelNames.try_emplace(fused.getName(), launch.getKernel());
+    SmallVector<StringRef> names;
+    for (StringRef name : writtenAgainBy(fused))
+      if (StringRef kernel = kernelNames.lookup(name); !kernel.empty())
+        names.push_back(kernel);
+    if (!names.empty())
+      launch->setAttr(kWritesAgainAttr, builder.getStrArrayAttr(names));
   }
 
   /// What the parts of a parallel have computed, numbers, if all that the kernel does is to add it up; null
@@ -335,6 +348,7 @@ private:
   DenseMap<Value, FlatSymbolRefAttr> variableOfValue;
   llvm::StringMap<Value> uses;
   llvm::StringMap<unsigned> names;
+  llvm::StringMap<StringRef> kernelNames; ///< In the plan, by those that gpuc-fuse gave.
 };
 
 struct ToPlan : impl::ToPlanPassBase<ToPlan> {

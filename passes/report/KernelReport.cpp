@@ -3,6 +3,7 @@
 #include "passes/report/KernelReport.h"
 
 #include "passes/base/Locations.h"
+#include "passes/base/WrittenAgain.h"
 #include "passes/plan/CommandGraph.h"
 #include "passes/report/TraceName.h"
 #include "passes/report/Traffic.h"
@@ -136,6 +137,16 @@ static llvm::json::Array layersOf(plan::KernelOp kernel) {
   return llvm::json::Array(layers);
 }
 
+/// The kernels of the forward pass whose results a kernel writes again, so that they are not kept.
+static llvm::json::Array namesWrittenAgain(plan::LaunchOp launch) {
+  llvm::json::Array names;
+  if (auto kernels = launch->getAttrOfType<ArrayAttr>(kWritesAgainAttr))
+    for (Attribute kernel : kernels)
+      if (auto name = dyn_cast<StringAttr>(kernel))
+        names.push_back(name.getValue());
+  return names;
+}
+
 /// As gpuc-run's traces name a product.
 static std::string shapeOf(plan::MatmulOp matmul) {
   return MatmulName{
@@ -179,6 +190,7 @@ static llvm::json::Object describe(plan::ProgramOp program, plan::CommandOpInter
   if (auto launch = dyn_cast<plan::LaunchOp>(*command)) {
     entry["ops"] = opsOf(plan::kernelOf(launch));
     entry["layers"] = layersOf(plan::kernelOf(launch));
+    entry["writes_again"] = namesWrittenAgain(launch);
   }
   if (auto product = dyn_cast<plan::ProductOpInterface>(*command))
     entry["ops"] = opsOf(product);

@@ -68,6 +68,18 @@ class WorkReport(ToolTest):
         embedding = next(entry for entry in report["work"] if "gather" in entry["ops"] and entry["entry"] == "predict")
         self.assertEqual(embedding["bytes_read"], 4 * 2 * 24 * (1 + 32) + 4 * 24 * 32)
 
+    def test_what_is_written_again_is_named(self):
+        report = self.reported("gpt2", {"layers": "2"})  # more waits for its backward pass than caches hold
+        kernels = {entry["name"]: entry for entry in report["work"] if entry["kind"] == "launch" and entry["entry"] == "train_step"}
+        again = {name: entry["writes_again"] for name, entry in kernels.items() if entry["writes_again"]}
+        for writer, names in again.items():
+            self.assertTrue(kernels[writer]["backward"], writer)
+            for name in names:
+                self.assertFalse(kernels[name]["backward"], f"{writer} writes {name} again")
+                self.assertGreaterEqual(kernels[writer]["bytes_written"], 4 * 8 * 128)
+        for layer in ("transformer.h.0.mlp", "transformer.h.1.mlp"):
+            self.assertTrue(any(name.startswith(layer + ".gelu") for names in again.values() for name in names), again)
+
     def test_loops_count_each_execution(self):
         report = self.reported("rnn-classifier", CASES["rnn-classifier"]["keys"])
         self.assertIn(5, {entry["executions"] for entry in report["work"]})  # time steps
