@@ -34,9 +34,10 @@ def ArenaOp : Plan_Op<"arena", [HasParent<"::mlir::ModuleOp">]> {
 
 def VariableOp : Plan_Op<"variable", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let summary = "A tensor that lives across steps and programs";
-  let description = "`kind` is parameter, statistic, optimizer or counter; the initializer is kept as it was "
-                    "written. `shard_of`, "
-                    "`shards` and `owners` are those of gpuc.variable.";
+  let description = [{
+    `kind` is parameter, statistic, optimizer or counter; the initializer is kept as it was written. `shard_of`, `shards`
+    and `owners` are those of gpuc.variable.
+  }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type, StrAttr:$kind,
       Gpuc_SpecAttr:$initializer, UnitAttr:$frozen, OptionalAttr<DenseI64ArrayAttr>:$shard_of,
       OptionalAttr<I64Attr>:$shards, OptionalAttr<StrArrayAttr>:$owners, Plan_Place:$place);
