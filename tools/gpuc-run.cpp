@@ -5,6 +5,7 @@
 #include "runtime/base/flags.h"
 #include "runtime/base/tool_main.h"
 #include "runtime/exec/devices.h"
+#include "runtime/gpuc.h"
 #include "runtime/tooling/allocation_hook.h"
 #include "runtime/tooling/program_inputs.h"
 #include "runtime/tooling/run_plan.h"
@@ -18,6 +19,17 @@ std::string findMalformed(const RunOptions& options) {
   if (Status device = checkDeviceName(options.device); !device.ok()) return "--device: " + device.message();
   Status inputs = checkInputFlags(options.inputs);
   return inputs.ok() ? "" : inputs.message();
+}
+
+/// What is no plan says so itself; of a plan, what --entry could be.
+int entryIsMissing(const std::string& path) {
+  const Result<Plan> plan = Plan::load(path);
+  if (!plan.ok()) return exitStatus(plan.status());
+  std::string entries;
+  for (const ProgramInfo& program : plan->info().programs)
+    entries += (entries.empty() ? "" : ", ") + program.name;
+  return CommandLine::usageError("--entry is missing: which program of the plan? It has: " +
+                                 (entries.empty() ? "none" : entries));
 }
 
 }  // namespace
@@ -60,7 +72,7 @@ static int tool(int argc, char** argv) {
         writeFileAtomically(options.json.empty() ? "-" : options.json, deviceList(!options.json.empty())));
   }
   if (!plan) return CommandLine::usageError("no plan given: gpuc-run PLAN --entry=NAME");
-  if (!entry) return CommandLine::usageError("--entry is missing: which program of the plan?");
+  if (!entry) return entryIsMissing(*plan);
   if (std::string malformed = findMalformed(options); !malformed.empty())
     return CommandLine::usageError(malformed);
   options.plan = *plan;

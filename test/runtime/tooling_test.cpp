@@ -240,7 +240,11 @@ TEST_F(Tools, ErrorsAreOneLineAndHaveTheirExitCode) {
   expect(execute(run("--entry=test")), 1, "it has: init, train_step, predict");
   expect(execute(run("--entry=predict --device=cuda")), 1, "no CUDA device: ");
   expect(execute(run("--entry=predict --input=z=f.npy")), 1, "has no input 'z', it has: x");
-  expect(execute(run("")), 2, "--entry is missing");
+  expect(execute(run("")), 2,
+         "--entry is missing: which program of the plan? It has: init, train_step, predict");
+  expect(execute(std::string(GPUC_RUN) + " " + folder_.write("model.mlir", "func.func @predict()")), 1,
+         "model.mlir: not a gpuc plan: it does not begin with 'gpucplan'; it is text of .mlir: gpuc-compile "
+         "makes a plan of it");
   expect(execute(run("--entry=predict --repeat=0")), 2, "repeat");
   expect(execute(run("--entri=predict")), 2, "--entry");
   expect(execute(std::string(GPUC_RUN)), 2, "no plan given");
