@@ -124,8 +124,9 @@ FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program, in
   }
 
   const int64_t bound = placement::lowerBound(problem);
-  // The arena may be a hundredth longer than it has to be before anything lower is looked for.
-  const int64_t enough = bound + (beside + bound) / 100;
+  // The arena may be a hundredth longer than it has to be before anything lower is looked for: together with
+  // what lies unused before the workspace, which is counted as needed here.
+  const int64_t enough = bound + std::max<int64_t>(0, (beside + bound) / 100 - workspaceAlignment(module));
   Result<placement::Solution> solution = placement::solve(problem, {.effort = effort, .enough = enough});
   if (!solution.ok())
     return program.emitError(solution.message()), failure();
