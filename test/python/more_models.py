@@ -100,7 +100,7 @@ def hubert():
 
 
 def mobilebert():
-    return bert("MobileBert", embedding_size=8, true_hidden_size=16, intra_bottleneck_size=8)
+    return bert("MobileBert", embedding_size=8, true_hidden_size=8, intra_bottleneck_size=8)
 
 
 def picture_model(kind, size=32, **config):
