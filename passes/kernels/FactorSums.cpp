@@ -102,9 +102,23 @@ void factorSums(Block &block) {
 }
 
 void eraseUnreadKernelOps(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isKernelOp(&op) && op.use_empty())
-      op.erase();
+  auto isUnread = [&](Operation *op) {
+    return op && op->getBlock() == &block && isKernelOp(op) && op->use_empty();
+  };
+  llvm::SetVector<Operation *> unread;
+  for (Operation &op : block)
+    if (isUnread(&op))
+      unread.insert(&op);
+  while (!unread.empty()) {
+    Operation *op = unread.pop_back_val();
+    SmallVector<Operation *> makers;
+    for (Value operand : op->getOperands())
+      makers.push_back(operand.getDefiningOp());
+    op->erase();
+    for (Operation *maker : makers)
+      if (isUnread(maker))
+        unread.insert(maker);
+  }
 }
 
 } // namespace gpuc

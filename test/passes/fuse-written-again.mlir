@@ -53,6 +53,38 @@ func.func @reshaped(%x: tensor<2x512x1024xf32>, %w: tensor<1024x1024xf32>) -> (t
 
 // -----
 
+// Its reader may be another kernel, which spreads it over pixels and stands before the one that writes it again: a gate of
+// squeeze-and-excitation.
+// CHECK-LABEL: func.func @excited(
+// CHECK:         %[[G:.*]] = gpuc.fused "tanh_mul"(%arg1)
+// CHECK:         gpuc.fused "mul"
+// CHECK:         %[[K:.*]]:2 = gpuc.fused "f.backward.tanh_mul"(%arg1, %{{.*}}) {gpuc.written_again = {{\[\[}}0, "tanh_mul", 0]]}
+// CHECK:         %[[AGAIN:.*]] = gpuc.reshape %[[K]]#0
+// CHECK:         gpuc.fused "f.backward.mul_add"(%{{.*}}, %[[AGAIN]], %{{.*}})
+func.func @excited(%x: tensor<64x32x32x32xf32>, %u: tensor<64x32x1x1xf32>, %w: tensor<1024x1024xf32>) -> (tensor<64x32x32x32xf32>, tensor<64x32x1x1xf32>) {
+  %t = gpuc.tanh %u : tensor<64x32x1x1xf32>
+  %g = gpuc.mul %u, %t : tensor<64x32x1x1xf32>
+  %r = gpuc.reshape %g : tensor<64x32x1x1xf32> to tensor<64x32xf32>
+  %b = gpuc.broadcast %r dims [0, 1] : tensor<64x32xf32> to tensor<64x32x32x32xf32>
+  %y = gpuc.mul %b, %x : tensor<64x32x32x32xf32>
+  %rows = gpuc.reshape %y : tensor<64x32x32x32xf32> to tensor<2048x1024xf32>
+  %z = gpuc.matmul %rows, %w : (tensor<2048x1024xf32>, tensor<1024x1024xf32>) -> tensor<2048x1024xf32>
+  %dz = gpuc.matmul %z, transpose %w : (tensor<2048x1024xf32>, tensor<1024x1024xf32>) -> tensor<2048x1024xf32> loc(fused<"backward">["f"])
+  %dy = gpuc.reshape %dz : tensor<2048x1024xf32> to tensor<64x32x32x32xf32> loc(fused<"backward">["f"])
+  %m = gpuc.mul %dy, %b : tensor<64x32x32x32xf32> loc(fused<"backward">["f"])
+  %p = gpuc.mul %dy, %x : tensor<64x32x32x32xf32> loc(fused<"backward">["f"])
+  %s = gpuc.sum %p dims [2, 3] : (tensor<64x32x32x32xf32>) -> tensor<64x32xf32> loc(fused<"backward">["f"])
+  %dg = gpuc.reshape %s : tensor<64x32xf32> to tensor<64x32x1x1xf32> loc(fused<"backward">["f"])
+  %d = gpuc.mul %dg, %t : tensor<64x32x1x1xf32> loc(fused<"backward">["f"])
+  %e = gpuc.mul %d, %u : tensor<64x32x1x1xf32> loc(fused<"backward">["f"])
+  %q = gpuc.reshape %e : tensor<64x32x1x1xf32> to tensor<64x32xf32> loc(fused<"backward">["f"])
+  %c = gpuc.broadcast %q dims [0, 1] : tensor<64x32xf32> to tensor<64x32x32x32xf32> loc(fused<"backward">["f"])
+  %dx = gpuc.add %m, %c : tensor<64x32x32x32xf32> loc(fused<"backward">["f"])
+  return %dx, %e : tensor<64x32x32x32xf32>, tensor<64x32x1x1xf32>
+}
+
+// -----
+
 // The kernel that could write it again waits for the product that reads it.
 // CHECK-LABEL: func.func @read_before(
 // CHECK:         %[[Y:.*]] = gpuc.fused "{{(f\.)?}}tanh_mul"(%arg0)
