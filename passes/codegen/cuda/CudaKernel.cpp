@@ -31,24 +31,47 @@ Expr votesOfWarp(ImplicitLocOpBuilder &builder, Value condition) {
                                             NVVM::VoteSyncKind::ballot)};
 }
 
-Value sharedArray(gpu::GPUFuncOp function, ImplicitLocOpBuilder &builder, Type element, int64_t count) {
-  constexpr unsigned sharedAddressSpace = 3; // as PTX numbers it
+constexpr unsigned sharedAddressSpace = 3; // as PTX numbers it
+
+static LLVM::GlobalOp createSharedArray(gpu::GPUFuncOp function, Location loc, Type element, int64_t count) {
   Block &globals = *function->getParentOfType<gpu::GPUModuleOp>().getBody();
   std::string name = (function.getName() + ".shared" + Twine(globals.getOperations().size())).str();
   OpBuilder head = OpBuilder::atBlockBegin(&globals);
-  LLVM::GlobalOp::create(head, builder.getLoc(), LLVM::LLVMArrayType::get(element, count),
-                         /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(), /*alignment=*/16,
-                         sharedAddressSpace);
-  return LLVM::AddressOfOp::create(
-      builder, LLVM::LLVMPointerType::get(builder.getContext(), sharedAddressSpace), name);
+  return LLVM::GlobalOp::create(head, loc, LLVM::LLVMArrayType::get(element, count),
+                                /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
+                                /*alignment=*/16, sharedAddressSpace);
 }
 
-CudaKernelEmitter::CudaKernelEmitter(gpu::GPUFuncOp function, ImplicitLocOpBuilder &builder,
-                                     const Kernel &kernel, const CudaLoops &loops, ArrayRef<Value> pointers,
-                                     const CudaTiles &tiles)
+static Value addressOf(LLVM::GlobalOp array, ImplicitLocOpBuilder &builder) {
+  return LLVM::AddressOfOp::create(
+      builder, LLVM::LLVMPointerType::get(builder.getContext(), sharedAddressSpace), array.getSymName());
+}
+
+Value sharedArray(gpu::GPUFuncOp function, ImplicitLocOpBuilder &builder, Type element, int64_t count) {
+  return addressOf(createSharedArray(function, builder.getLoc(), element, count), builder);
+}
+
+static int64_t bytesOfArray(Type type) {
+  auto array = cast<LLVM::LLVMArrayType>(type);
+  return DataLayout().getTypeSize(array.getElementType()) * array.getNumElements();
+}
+
+Value SharedArrays::take(ImplicitLocOpBuilder &builder, Type element, int64_t count) {
+  if (next_ == arrays_.size())
+    arrays_.push_back(createSharedArray(function_, builder.getLoc(), element, count));
+  LLVM::GlobalOp array = arrays_[next_++];
+  const Type wanted = LLVM::LLVMArrayType::get(element, count);
+  if (bytesOfArray(array.getGlobalType()) < bytesOfArray(wanted))
+    array.setGlobalType(wanted);
+  return addressOf(array, builder);
+}
+
+CudaKernelEmitter::CudaKernelEmitter(gpu::GPUFuncOp function, SharedArrays &shared,
+                                     ImplicitLocOpBuilder &builder, const Kernel &kernel,
+                                     const CudaLoops &loops, ArrayRef<Value> pointers, const CudaTiles &tiles)
     : KernelEmitter(builder, kernel, pointers, *function->getParentOfType<gpu::GPUModuleOp>().getBody(),
                     function.getName()),
-      function_(function), loops_(loops), tiles_(tiles) {
+      shared_(shared), loops_(loops), tiles_(tiles) {
   Expr thread(builder_, asI64(builder_, gpu::ThreadIdOp::create(builder_, gpu::Dimension::x)));
   int64_t inner = loops.adjacentColumns ? loops.columns : loops.parts;
   Value low = remainderUnsigned(thread, inner).value(), high = divideUnsigned(thread, inner).value();
@@ -146,7 +169,8 @@ void emitCudaKernel(gpu::GPUModuleOp module, StringRef symbol, Block &body) {
   Value block = asI64(builder, gpu::BlockIdOp::create(builder, gpu::Dimension::x));
   CudaTiles tiles{block, number(loops.tiles()), loops.grid, number(loops.outputs),
                   loops.tiles() > loops.grid};
-  CudaKernelEmitter(function, builder, kernel, loops, pointers, tiles).run();
+  SharedArrays shared(function);
+  CudaKernelEmitter(function, shared, builder, kernel, loops, pointers, tiles).run();
   gpu::ReturnOp::create(builder);
 }
 

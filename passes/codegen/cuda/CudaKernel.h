@@ -5,6 +5,7 @@
 #include "passes/codegen/cuda/CudaLoops.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 namespace gpuc::codegen {
 
@@ -28,6 +29,22 @@ mlir::gpu::GPUFuncOp createCudaFunction(mlir::gpu::GPUModuleOp module, llvm::Str
 mlir::Value sharedArray(mlir::gpu::GPUFuncOp function, mlir::ImplicitLocOpBuilder &builder,
                         mlir::Type element, int64_t count);
 
+/// The arrays of a function in that memory. Bodies of which a block runs one alone have the same ones, as
+/// long as the longest needs.
+class SharedArrays {
+public:
+  explicit SharedArrays(mlir::gpu::GPUFuncOp function) : function_(function) {}
+
+  mlir::Value take(mlir::ImplicitLocOpBuilder &builder, mlir::Type element, int64_t count);
+  /// For the next body.
+  void beginAnew() { next_ = 0; }
+
+private:
+  mlir::gpu::GPUFuncOp function_;
+  llvm::SmallVector<mlir::LLVM::GlobalOp> arrays_;
+  size_t next_ = 0; ///< In arrays_.
+};
+
 /// A number of 32 bits as the thread has it that is `distance` away, by exclusive or, in the same warp. All
 /// threads of the warp come here.
 Expr fromThreadAt(Expr x, int64_t distance);
@@ -49,8 +66,9 @@ struct CudaTiles {
 class CudaKernelEmitter : public KernelEmitter {
 public:
   /// Emits into `function`, from where the builder stands.
-  CudaKernelEmitter(mlir::gpu::GPUFuncOp function, mlir::ImplicitLocOpBuilder &builder, const Kernel &kernel,
-                    const CudaLoops &loops, llvm::ArrayRef<mlir::Value> pointers, const CudaTiles &tiles);
+  CudaKernelEmitter(mlir::gpu::GPUFuncOp function, SharedArrays &shared, mlir::ImplicitLocOpBuilder &builder,
+                    const Kernel &kernel, const CudaLoops &loops, llvm::ArrayRef<mlir::Value> pointers,
+                    const CudaTiles &tiles);
 
 private:
   // Loops (CudaKernel.cpp).
@@ -100,7 +118,7 @@ private:
     return mlir::arith::MulIOp::create(builder_, a, index(b));
   }
 
-  mlir::gpu::GPUFuncOp function_;
+  SharedArrays &shared_;
   const CudaLoops &loops_;
   CudaTiles tiles_;
   mlir::Value column_, part_; ///< Of this thread, as i64.

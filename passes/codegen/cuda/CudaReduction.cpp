@@ -101,7 +101,7 @@ State CudaKernelEmitter::mergeWarps(Folds &folds, const State &part) {
         other = arith::RemUIOp::create(builder_, lane, index(warps));
   SmallVector<Value> arrays;
   for (Expr register_ : own)
-    arrays.push_back(sharedArray(function_, builder_, register_.type(), loops_.columns * warps));
+    arrays.push_back(shared_.take(builder_, register_.type(), loops_.columns * warps));
   ifHolds(below(lane, index(1)), [&] {
     for (auto [array, register_] : llvm::zip_equal(arrays, own))
       LLVM::StoreOp::create(builder_, register_.value(),
@@ -121,7 +121,7 @@ State CudaKernelEmitter::mergeShared(Folds &folds, const State &part, bool forAl
   };
   SmallVector<Value> arrays;
   for (Expr register_ : part)
-    arrays.push_back(sharedArray(function_, builder_, register_.type(), loops_.block()));
+    arrays.push_back(shared_.take(builder_, register_.type(), loops_.block()));
   auto store = [&](const State &state) {
     for (auto [array, register_] : llvm::zip_equal(arrays, state))
       LLVM::StoreOp::create(builder_, register_.value(), elementOf(array, register_, part_),

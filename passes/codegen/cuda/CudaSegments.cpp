@@ -133,7 +133,8 @@ private:
       builder_.setInsertionPointToStart(&region.emplaceBlock());
       Kernel kernel(*part->segment.body);
       CudaTiles tiles{first, end, /*step=*/1, outputs, part->tilesPerBlock > 1};
-      CudaKernelEmitter(function_, builder_, kernel, part->loops,
+      shared_.beginAnew(); // a block has one of the bodies
+      CudaKernelEmitter(function_, shared_, builder_, kernel, part->loops,
                         loadPointers(operands, part->segment.operands.size()), tiles)
           .run();
       scf::YieldOp::create(builder_);
@@ -164,6 +165,7 @@ private:
   Value column(Column column) { return entry(rowsTable_, plus(row_, number(column))); }
 
   gpu::GPUFuncOp function_;
+  SharedArrays shared_{function_};
   ImplicitLocOpBuilder builder_;
   ArrayRef<Part> parts_;
   Type pointer_, integer_;

@@ -66,6 +66,16 @@ Part norm(const std::vector<int64_t> &shape) {
               "\ngpuc.yield %by : " + kScalar};
 }
 
+/// The sums of columns, which a block's threads add up in memory that they share, by the step size.
+Part columnSums(int64_t rows, int64_t columns) {
+  std::string t = tensor({rows, columns}), sums = tensor({columns});
+  return {{t, kScalar},
+          {sums},
+          "%sum = gpuc.sum %p0 dims [0] : (" + t + ") -> " + sums +
+              "\n%lr = gpuc.broadcast %p1 dims [] : " + kScalar + " to " + sums +
+              "\n%by = gpuc.mul %sum, %lr : " + sums + "\ngpuc.yield %by : " + sums};
+}
+
 std::string renamed(std::string body) {
   for (size_t at = 0; (at = body.find("%p", at)) != std::string::npos;)
     body.replace(at, 2, "%a");
@@ -141,7 +151,7 @@ std::vector<Part> randomParts(unsigned seed) {
   auto upTo = [&](int64_t most) { return std::uniform_int_distribution<int64_t>(1, most)(random); };
   std::vector<Part> parts;
   for (int64_t left = upTo(9); left > 0; --left)
-    switch (upTo(5)) {
+    switch (upTo(6)) {
     case 1:
       parts.push_back(momentum({upTo(70), upTo(90)}, "0.9"));
       break;
@@ -153,6 +163,9 @@ std::vector<Part> randomParts(unsigned seed) {
       break;
     case 4:
       parts.push_back(outer(upTo(90), upTo(70)));
+      break;
+    case 5:
+      parts.push_back(columnSums(32 + upTo(60), upTo(50)));
       break;
     default:
       parts.push_back(norm({upTo(40), upTo(50)}));
@@ -197,6 +210,19 @@ TEST(Segments, AreSpreadOverOneRangeOfTiles) {
   EXPECT_LT(scheduleHostKernel(text.block(), target).grain, tiles / 2) << "worth two threads";
   // On a GPU each segment has blocks of its own: 391 of 256 elements, 1, and 274.
   EXPECT_EQ(scheduleCudaKernel(text.block()).grid, 391u + 1 + 274);
+}
+
+/// A block has the body of one segment, and no memory for those of others: 60 times 1 KiB were more than
+/// there is.
+TEST(Segments, ShareMemory) {
+  std::vector<Part> parts;
+  for (int64_t number = 0; number < 60; ++number)
+    parts.push_back(columnSums(64, 33 + number));
+  Whole whole(parts);
+  KernelText text(whole.arguments, whole.results, whole.body);
+  const CudaCode code = compileForCuda(text, *CudaTarget::parse("sm_90"));
+  llvm::StringRef ptx = code.ptx;
+  EXPECT_EQ(ptx.count(".shared .align"), 1u);
 }
 
 TEST(Segments, ReadNothingOfOneAnother) {
