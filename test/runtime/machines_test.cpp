@@ -94,7 +94,8 @@ class Rank {
 
 Outcome run(const std::vector<int64_t>& sizes, const RankBody& body) {
   static int64_t count = 0;
-  const int64_t port = 21000 + (::getpid() * 16 + count++ * MeetingPlace::kPorts) % 11000;  // below the kernel's
+  // Below those that the kernel gives.
+  const int64_t port = 21000 + (::getpid() * 16 + count++ * MeetingPlace::kPorts) % 11000;
   const MeetingPlace place = {
       .host = "localhost", .port = port, .job = std::to_string(::getpid()) + "." + std::to_string(port)};
   const Machines machines = machinesOf(sizes);
