@@ -11,6 +11,7 @@ CompilerOptions optionsOf(const CompileRequest& request) {
   CompilerOptions options;
   options.train.recipe = request.recipe;
   options.train.checkNumerics = request.check_numerics;
+  options.train.predict = request.predict;
   options.train.checkpoint = !request.checkpoint.empty() ? request.checkpoint
                              : request.memory_budget     ? kBudgetPolicy.str()
                                                          : kModelPolicy.str();

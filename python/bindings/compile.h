@@ -20,6 +20,7 @@ struct CompileRequest {
   std::optional<int64_t> memory_budget;
   std::string checkpoint;  // empty: the model's own, or what the budget takes
   bool check_numerics = false;
+  bool predict = true;
   std::string cache_folder;  // of compiled kernels; empty: none
 };
 

@@ -30,9 +30,9 @@ nb::tuple compileText(const std::string& text, const std::string& name,
                       const std::vector<std::pair<std::string, std::string>>& recipe,
                       const std::string& target, std::optional<uint64_t> seed,
                       std::optional<int64_t> memory_budget, const std::string& checkpoint,
-                      bool check_numerics, const std::string& cache_folder) {
-  CompileRequest request{text,          name,       recipe,         target,      seed,
-                         memory_budget, checkpoint, check_numerics, cache_folder};
+                      bool check_numerics, bool predict, const std::string& cache_folder) {
+  CompileRequest request{text,          name,       recipe,         target,  seed,
+                         memory_budget, checkpoint, check_numerics, predict, cache_folder};
   auto compiled = [&] {
     nb::gil_scoped_release released;
     return compileModel(request);
@@ -50,5 +50,6 @@ NB_MODULE(_compiler, m) {
   m.def("known_ops", &gpuc::torch::knownOps);
   m.def("compile", &gpuc::compileText, nb::arg("text"), nb::arg("name"), nb::arg("recipe"), nb::kw_only(),
         nb::arg("target") = "auto", nb::arg("seed") = nb::none(), nb::arg("memory_budget") = nb::none(),
-        nb::arg("checkpoint") = "", nb::arg("check_numerics") = false, nb::arg("cache_folder") = "");
+        nb::arg("checkpoint") = "", nb::arg("check_numerics") = false, nb::arg("predict") = true,
+        nb::arg("cache_folder") = "");
 }

@@ -100,6 +100,7 @@ def compile(
     check_numerics: bool = False,
     memory_budget: int | None = None,
     checkpoint: str | None = None,
+    predict: bool = True,
     target: str = "auto",
     device: str = "auto",
     threads: int = 0,

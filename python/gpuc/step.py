@@ -24,8 +24,8 @@ def cache_folder():
 
 
 def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=None, precision=None, ema=None,
-                 check_numerics=False, memory_budget=None, checkpoint=None, target="auto", device="auto", threads=0,
-                 seed=None):  # fmt: skip
+                 check_numerics=False, memory_budget=None, checkpoint=None, predict=True, target="auto", device="auto",
+                 threads=0, seed=None):  # fmt: skip
     """Compiles the training of `net` for batches like `example`.
 
     `loss` is called with what `net` gives of all but the last tensor of a batch, and that last one; None: the first
@@ -59,7 +59,8 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
             entries.append((key, str(value)))
     plan, report = _compiler.compile(text, type(net).__name__, entries, target=target, seed=seed,
                                      memory_budget=memory_budget, checkpoint=checkpoint or "",
-                                     check_numerics=check_numerics, cache_folder=cache_folder())  # fmt: skip
+                                     check_numerics=check_numerics, predict=predict or loss is None,
+                                     cache_folder=cache_folder())  # fmt: skip
     return Step(plan, json.loads(report), recorder, reader, (args, kwargs), device=device, threads=threads, seed=seed)
 
 
@@ -101,6 +102,7 @@ class Step(Plan):
             warnings.warn(warning, stacklevel=3)
         self.report = Report(report, self.memory)
         self._reader = reader
+        self._has_loss = recorder.loss is not None
         self._tensors = recorder.tensors
         self._names = recorder.names
         self._plan_variables = {name for name, *_ in self.variables}
@@ -138,7 +140,9 @@ class Step(Plan):
     def predict(self, *args):
         """What the module in eval mode gives: copies, one tensor or a list."""
         if "predict" not in self._session.programs:
-            raise Error("a module that computes its loss itself has no inputs without targets: call it in eager mode")
+            raise Error("the plan was compiled with predict=False: leave that out, or call the module in eager mode"
+                        if self._has_loss else
+                        "a module that computes its loss itself has no inputs without targets: call it in eager mode")
         self._session.run("predict", *[self._plain(tensor) for tensor in pytree.tree_leaves(args)])
         count = len(self._session.outputs("predict"))
         outputs = [torch.from_dlpack(self._session.output("predict", i)).clone() for i in range(count)]

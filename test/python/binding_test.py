@@ -141,6 +141,9 @@ class Binding(unittest.TestCase):
         with self.assertRaisesRegex(gpuc.Error, "^step 2: input .* holds 1 value that is NaN or infinite"):
             plan.step(*recording.batch)
 
+    def test_predict_can_be_left_out(self):
+        self.assertNotIn("predict", gpuc.Plan(Recording("mlp").file(predict=False)).programs)
+
     def test_no_torch_is_loaded(self):
         self.assertNotIn("torch", sys.modules)
 

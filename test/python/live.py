@@ -277,6 +277,14 @@ class Lines(unittest.TestCase):
         with self.assertRaisesRegex(gpuc.Error, "clip_norm: must be above 0, but is -1"):
             gpuc.compile(Mlp(), lambda out, _: out.sum(), "sgd:lr=1", (torch.zeros(4, 6), torch.zeros(4)), clip_norm=-1)
 
+    def test_predict_is_left_out(self):
+        net = Mlp()
+        batch = torch.randn(4, 6), torch.randint(0, 3, (4,))
+        step = gpuc.compile(net, nn.CrossEntropyLoss(), "sgd:lr=0.1", batch, predict=False)
+        step(*batch)
+        with self.assertRaisesRegex(gpuc.Error, "the plan was compiled with predict=False: leave that out"):
+            step.predict(batch[0])
+
     def test_numbers_that_are_none(self):
         net = Mlp()
         batch = torch.randn(4, 6), torch.randint(0, 3, (4,))
