@@ -16,6 +16,7 @@ import statistics
 import subprocess
 
 import environment
+from rows import write_rows
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEER = os.path.join(HERE, "peers", "torch_convs.py")
@@ -84,9 +85,7 @@ def main():
             cells.append(f"{us:,.0f} µs, {share:.0f}%, {peer_us / us:.2f}×")
             results.append({"model": model, "layer": title, "kind": kind, "us": us, "share": share, "peer_us": peer_us})
         print(f"| {model} | {title} | {' | '.join(cells)} |")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
+    write_rows(options.json, results)
 
 
 if __name__ == "__main__":

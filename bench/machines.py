@@ -19,6 +19,8 @@ import subprocess
 import tempfile
 import time
 
+from rows import write_rows
+
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 BIN = os.environ.get("GPUC_BIN", os.path.join(SOURCE, "build", "bin"))
 UNITS = {"KB": 1e3, "MB": 1e6, "GB": 1e9}
@@ -149,9 +151,7 @@ def main():
             print(f"| {bandwidth} | {row['one']:.0f} | {row['itself']:.0f} | {row['itself_link']:.0f} | {row['machine']:.0f} | "
                   f"{row['machine_link']:.0f} | {row['itself'] / row['machine']:.2f} |", flush=True)
     print(f"\nload {os.getloadavg()[0]:.1f}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
+    write_rows(options.json, rows)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ import statistics
 import subprocess
 import tempfile
 
+from rows import write_rows
+
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 BIN = os.environ.get("GPUC_BIN", os.path.join(SOURCE, "build", "bin"))
 UNITS = {"KB": 1e3, "MB": 1e6, "GB": 1e9}
@@ -146,9 +148,7 @@ def main():
                   f"{row['last']:.0f} | {row['chosen']:.0f} | {row['ratio']:.3f} | {row['with_first']:.3f} | "
                   f"{row['fixed'] / row['chosen']:.2f} | {row['turn'] / row['chosen']:.2f} |", flush=True)
     print(f"\nload {os.getloadavg()[0]:.1f}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
+    write_rows(options.json, rows)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 
+from rows import write_rows
+
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 BIN = os.environ.get("GPUC_BIN", os.path.join(SOURCE, "build", "bin"))
 sys.path.insert(0, os.path.join(SOURCE, "test", "end-to-end"))
@@ -103,9 +105,7 @@ def main():
         print(f"| {row['model']} | {row['threads']} | {row['predicted_us']:,.1f} | {row['measured_us']:,.1f} | {row['ratio']:.2f} | {row['uncalibrated_ratio']:.2f} |")
     within = sum(0.75 <= row["ratio"] <= 1.25 for row in rows)
     print(f"{within} of {len(rows)} within 25%; load {os.getloadavg()[0]:.1f}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
+    write_rows(options.json, rows)
 
 
 if __name__ == "__main__":

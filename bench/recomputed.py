@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 from predicted import BIN
+from rows import write_rows
 
 SHARES = (0.75, 0.5, 0.35)
 HEAD = """| model | of its activations | arena, MiB | predicted | measured | step with all kept, ms | as predicted |
@@ -100,9 +101,7 @@ def main():
             print(f"| {row['model']} | {row['share']:.0%} | {row['peak_bytes'] / 2**20:,.0f} | {row['predicted']:+.1%} | {row['measured']:+.1%} | "
                   f"{row['kept_us'] / 1e3:,.0f} | {'yes' if is_as_predicted(row) else 'no'} |", flush=True)
     print(f"{sum(map(is_as_predicted, rows))} of {len(rows)} as predicted; {options.threads} threads, load {os.getloadavg()[0]:.1f}")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
+    write_rows(options.json, rows)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 
+from rows import write_rows
+
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 BIN = os.environ.get("GPUC_BIN", os.path.join(SOURCE, "build", "bin"))
 sys.path.insert(0, os.path.join(SOURCE, "test", "end-to-end"))
@@ -111,9 +113,7 @@ def main():
             print(f"| {cell.label} | {ranks} | {row['predicted_us']:,.0f} | {row['measured_us']:,.0f} | "
                   f"{row['predicted_us'] / row['measured_us']:.2f} | {worlds[first]['step_us'] / row['predicted_us']:.0%} | "
                   f"{measured[first] / row['measured_us']:.0%} |")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
+    write_rows(options.json, rows)
 
 
 main()
