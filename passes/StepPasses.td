@@ -5,7 +5,9 @@ def SpecializeBatchPass : GpucPass<"gpuc-specialize-batch"> {
   let description = [{
     The number is the option's, else the recipe's. Afterwards the module has no `?`, and holds the number as its
     attribute `gpuc.batch`. A module without `?` keeps its shapes; a batch that contradicts one bound earlier is an
-    error. Scans with `batch_first` become scans over their first dimension, between transposes.
+    error. Scans with `batch_first` become scans over their first dimension, between transposes. Where the recipe has
+    microbatches or ranks, arguments and random ops with a leading `?` are marked (`gpuc.partition`), and so are those that
+    a frontend has marked which knew the batch (`gpuc.has_rows`).
 
     Before, with `batch=64`:
     ```mlir

@@ -1,4 +1,4 @@
-//===- CountsRows.h - Entries whose losses leave padding out ------------------===//
+//===- CountsRows.h - What a frontend says of the rows of a batch -------------===//
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -8,5 +8,10 @@ namespace gpuc {
 /// Of a function whose losses gpuc-mask-padding is to mask though the recipe does not name it: a loss in
 /// inference form that a frontend has made.
 inline constexpr llvm::StringLiteral kCountsRowsAttr = "gpuc.counts_rows";
+
+/// Of an argument of the loss, and of an op in it that draws at random: its leading dimension is the batch,
+/// or what it draws is for rows of the batch, though no leading `?` shows it, as the frontend has known the
+/// batch.
+inline constexpr llvm::StringLiteral kHasRowsAttr = "gpuc.has_rows";
 
 } // namespace gpuc

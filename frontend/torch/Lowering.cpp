@@ -9,6 +9,7 @@
 #include "dialects/gpuc/CountsRows.h"
 #include "frontend/onnx/Loss.h"
 #include "frontend/onnx/Text.h"
+#include "frontend/torch/HasRows.h"
 #include "frontend/torch/OpTable.h"
 #include "frontend/torch/Torch.h"
 
@@ -243,7 +244,10 @@ private:
     auto recipe = ir::RecipeOp::create(builder_, NameLoc::get(builder_.getStringAttr("recipe")),
                                        FlatSymbolRefAttr::get(&context_, "loss"), FlatSymbolRefAttr());
     const bool hasRows = !loss->inputs.empty() && !loss->inputs.front().shape.empty();
-    recipe.setBatch(hasRows ? loss->inputs.front().shape.front() : 1);
+    const int64_t batch = hasRows ? loss->inputs.front().shape.front() : 1;
+    recipe.setBatch(batch);
+    if (hasRows)
+      markRows(module_->lookupSymbol<func::FuncOp>("loss"), batch);
     recipe.setOptimizerAttr(
         ir::SpecAttr::get(&context_, "sgd", builder_.getDictionaryAttr(emitter_.attribute("lr", 1e-3))));
   }

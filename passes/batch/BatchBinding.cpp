@@ -2,6 +2,8 @@
 
 #include "passes/batch/Parts.h"
 
+#include "dialects/gpuc/CountsRows.h"
+
 #include "mlir/IR/AttrTypeSubElements.h"
 
 using namespace mlir;
@@ -28,12 +30,19 @@ void bindBatch(Operation *root, int64_t batch) {
 
 void markRows(func::FuncOp function, ir::PartitionAttr partition) {
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
-    if (isDynamic(type))
+    if (isDynamic(type) || function.getArgAttr(index, kHasRowsAttr))
       function.setArgAttr(index, ir::kPartitionAttr, partition);
   function.walk([&](Operation *op) {
-    if (isa<ir::RandomOpInterface, ir::AttentionOp>(op) && isDynamic(op->getResult(0).getType()))
+    if (isa<ir::RandomOpInterface, ir::AttentionOp>(op) &&
+        (isDynamic(op->getResult(0).getType()) || op->hasAttr(kHasRowsAttr)))
       op->setAttr(ir::kPartitionAttr, partition);
   });
+}
+
+void forgetRows(func::FuncOp function) {
+  for (unsigned index = 0; index < function.getNumArguments(); ++index)
+    function.removeArgAttr(index, kHasRowsAttr);
+  function.walk([](Operation *op) { op->removeAttr(kHasRowsAttr); });
 }
 
 } // namespace gpuc

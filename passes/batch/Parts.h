@@ -16,8 +16,11 @@ bool isDynamic(mlir::Type type);
 void bindBatch(mlir::Operation *root, int64_t batch);
 
 /// Gives the function's arguments and random ops that have rows the attribute `gpuc.partition`, as long as a
-/// `?` shows which these are.
+/// `?` shows which these are, or a frontend has said it (kHasRowsAttr).
 void markRows(mlir::func::FuncOp function, ir::PartitionAttr partition);
+
+/// What a frontend has said of rows is of no use any more.
+void forgetRows(mlir::func::FuncOp function);
 
 /// Whether all that the function returns are sums over the rows of the batch (the leading `?`), and each row
 /// goes its way without the others. The results over all rows are then the sums of those over parts of them.

@@ -87,6 +87,8 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
     for (auto recipe : module.getOps<ir::RecipeOp>())
       if (failed(markParts(module, recipe, *chosen)))
         return signalPassFailure();
+    for (auto function : module.getOps<func::FuncOp>())
+      forgetRows(function);
     bindBatch(module, *chosen);
     if (Operation *left = findDynamic(module)) {
       left->emitOpError("has a `?` that is not the leading dimension: only the batch may be unknown");

@@ -81,3 +81,26 @@ module @batch_first attributes {gpuc.batch = 8 : i64} {
     return %n, %y : tensor<8x4xf32>, tensor<8x3x4xf32>
   }
 }
+
+// -----
+
+// A frontend that knew the batch says what has rows: these, and no others, are cut into microbatches.
+// CHECK-LABEL: module @said
+// CHECK:       func.func @loss(%{{.*}}: tensor<8x2xf32> {gpuc.partition = [[PARTS:#gpuc.partition<[^>]*>]]}, %{{.*}}: tensor<8x2xf32>)
+// CHECK:         gpuc.dropout %{{.*}} {gpuc.partition = [[PARTS]]}
+// CHECK:         gpuc.dropout
+// CHECK-NOT:   gpuc.partition
+// CHECK-NOT:   has_rows
+module @said {
+  func.func @loss(%x: tensor<8x2xf32> {gpuc.has_rows}, %mask: tensor<8x2xf32>) -> (tensor<f32>, tensor<f32>) {
+    %0 = gpuc.dropout %x p 0.5 id 0 {gpuc.has_rows} : tensor<8x2xf32>
+    %1 = gpuc.dropout %mask p 0.5 id 1 : tensor<8x2xf32>
+    %sum, %count = gpuc.mse %0, %1 : (tensor<8x2xf32>, tensor<8x2xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe {
+    loss = @loss,
+    batch = 8,
+    accumulate = 2
+  }
+}

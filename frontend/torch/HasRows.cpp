@@ -1,0 +1,43 @@
+//===- HasRows.cpp - What of a loss is of the batch's rows --------------------===//
+//
+// torch.export has known all shapes, so that no leading `?` says it. An input has rows if its first dimension
+// is the batch's. What is drawn at random is for rows if it hangs on such an input, or if it hangs on nothing
+// and its own first dimension is that.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/torch/HasRows.h"
+
+#include "dialects/gpuc/CountsRows.h"
+#include "dialects/gpuc/GpucOps.h"
+
+using namespace mlir;
+
+namespace gpuc::torch {
+
+static bool hasLeading(Type type, int64_t extent) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() > 0 && tensor.getDimSize(0) == extent;
+}
+
+void markRows(func::FuncOp loss, int64_t batch) {
+  Builder attributes(loss.getContext());
+  DenseSet<Value> rows;
+  for (BlockArgument argument : loss.getArguments())
+    if (hasLeading(argument.getType(), batch)) {
+      loss.setArgAttr(argument.getArgNumber(), kHasRowsAttr, attributes.getUnitAttr());
+      rows.insert(argument);
+    }
+  for (Operation &op : loss.getBody().front().without_terminator()) {
+    const bool readsRows = llvm::any_of(op.getOperands(), [&](Value value) { return rows.contains(value); });
+    const bool draws = isa<ir::RandomOpInterface, ir::AttentionOp>(op);
+    const bool drawsRows = draws && op.getNumOperands() == 0 && hasLeading(op.getResult(0).getType(), batch);
+    if (!readsRows && !drawsRows)
+      continue;
+    rows.insert(op.result_begin(), op.result_end());
+    if (draws)
+      op.setAttr(kHasRowsAttr, attributes.getUnitAttr());
+  }
+}
+
+} // namespace gpuc::torch
