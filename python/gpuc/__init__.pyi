@@ -97,6 +97,7 @@ def compile(
     clip_value: float | None = None,
     precision: str | None = None,
     ema: float | None = None,
+    accumulate: int = 1,
     check_numerics: bool = False,
     memory_budget: int | None = None,
     checkpoint: str | None = None,

@@ -6,6 +6,8 @@ what one row gives hangs on the others.
 
 import torch
 
+from gpuc.parts import cut, has_rows
+
 BATCH_NORM = ("batch_norm", "_native_batch_norm_legit")
 
 
@@ -37,35 +39,46 @@ def another_row(tensor):
     return first + 1 if first.is_floating_point() else (first == 0).to(first.dtype)
 
 
+def filled(tensor, shape, filler):
+    """A tensor with fewer rows than `shape` has, with more of what `filler` makes of it."""
+    missing = shape[0] - tensor.shape[0] if len(shape) else 0
+    if not missing:
+        return tensor.detach().contiguous()
+    return torch.cat([tensor.detach(), filler(tensor).detach().expand(missing, *tensor.shape[1:])])
+
+
 class Padding:
-    """Of one step: fills up batches, and knows whether that may be."""
+    """Of one step: fills up batches, and knows whether that may be. `expected`: by program, type and shape of its inputs."""
 
     def __init__(self, session, functions, expected):
         self.session, self.expected = session, expected
-        first = expected[0][1] if expected else ()
-        self.batch = first[0] if first else 0  # As the recipe has it.
         self.mixes = mixes_in_training(functions)
         self.mixes_in_evaluation = None  # Tried when there is a first ragged batch.
 
-    def rows_of(self, tensors):
+    def batch_of(self, program):
+        """Rows that it takes, as the recipe has it; 0: it has none."""
+        shape = self.expected[program][0][1] if self.expected[program] else ()
+        return shape[0] if shape else 0
+
+    def rows_of(self, program, tensors):
         """How many rows a ragged batch has, 0 if these tensors are none: what has rows of the batch has fewer of them."""
-        found = {0}
-        for tensor, (dtype, shape) in zip(tensors, self.expected):
+        found, batch = {0}, self.batch_of(program)
+        for tensor, (dtype, shape) in zip(tensors, self.expected[program]):
             if not isinstance(tensor, torch.Tensor) or tensor.dtype != dtype or not tensor.is_cpu:
                 return 0
-            if shape and shape[0] == self.batch and tensor.dim() and tensor.shape[1:] == shape[1:]:
+            if has_rows(shape, batch) and tensor.dim() and tensor.shape[1:] == shape[1:]:
                 found.add(tensor.shape[0])
             elif tensor.shape != shape:
                 return 0
         rows = max(found)
-        return rows if found == {0, rows} and 0 < rows < self.batch else 0
+        return rows if found == {0, rows} and 0 < rows < batch else 0
 
     def mean(self, program, tensors, rows):
         """Of the rows that are there; and why it cannot be had, if so."""
         why = self.refusal(program, tensors, rows)
         if why:
             return None, why
-        return self.run(program, [self.filled(tensor, first_row(tensor)) for tensor in tensors], rows), None
+        return self.run(program, tensors, rows, first_row), None
 
     def refusal(self, program, tensors, rows):
         if not self.session.counts_rows(program):
@@ -77,20 +90,18 @@ class Padding:
         return "what one row gives hangs on others" if self.mixes_in_evaluation else None
 
     def try_mixing(self, tensors, rows):
-        """Whether the loss of evaluation changes with what the padding holds."""
+        """Whether the loss of evaluation changes with what the padding holds; where that takes a part of a batch, of one."""
         if not self.session.counts_rows("evaluate"):
             return True
-        losses = []
+        fewer = min(rows, self.batch_of("evaluate") - 1)
+        if not fewer:
+            return False  # One row at a time knows no other.
+        part, losses = cut(tensors, [shape for _, shape in self.expected["train_step"]], 0, fewer), []
         for filler in (first_row, another_row):
-            self.run("evaluate", [self.filled(tensor, filler(tensor)) for tensor in tensors], rows)
+            self.run("evaluate", part, fewer, filler)
             losses.append((self.session.number("evaluate", 0), self.session.number("evaluate", 1)))
         return repr(losses[0]) != repr(losses[1])
 
-    def filled(self, tensor, filler):
-        if not tensor.dim() or tensor.shape[0] == self.batch:
-            return tensor.detach().contiguous()
-        missing = self.batch - tensor.shape[0]
-        return torch.cat([tensor.detach(), filler.detach().expand(missing, *tensor.shape[1:])])
-
-    def run(self, program, tensors, rows):
-        return self.session.mean_of_rows(program, rows, *[tensor.data_ptr() for tensor in tensors])
+    def run(self, program, tensors, rows, filler):
+        whole = [filled(tensor, shape, filler) for tensor, (_, shape) in zip(tensors, self.expected[program])]
+        return self.session.mean_of_rows(program, rows, *[tensor.data_ptr() for tensor in whole])

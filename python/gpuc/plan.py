@@ -55,16 +55,16 @@ class Plan:
 
     def eval_step(self, *args, **kwargs):
         """The mean loss of a batch, without dropout and the like."""
-        return self._mean_of(self._evaluation, args, kwargs)
+        total, count = self._evaluate(args, kwargs)
+        return total / count
 
     def evaluate(self, batches):
         """Of all batches of a data set, each of the shapes that were compiled."""
         total = count = number = 0
         for batch in batches:
-            args, kwargs = split_batch(batch)
-            self.eval_step(*args, **kwargs)
-            total += self._session.number(self._evaluation, 0)
-            count += self._session.number(self._evaluation, 1)
+            its_total, its_count = self._evaluate(*split_batch(batch))
+            total += its_total
+            count += its_count
             number += 1
         if not number:
             raise Error("there is no batch to evaluate")
@@ -128,6 +128,11 @@ class Plan:
     def _evaluation(self):
         """A module's own, or what gpuc-compile has made of the loss."""
         return "evaluate" if "evaluate" in self._session.programs else "eval_step"
+
+    def _evaluate(self, args, kwargs):
+        """The sum of a batch's loss in evaluation, and what it is divided by."""
+        self._mean_of(self._evaluation, args, kwargs)
+        return self._session.number(self._evaluation, 0), self._session.number(self._evaluation, 1)
 
     def _mean_of(self, program, args, kwargs):
         if kwargs:

@@ -14,7 +14,9 @@ from gpuc.errors import Error, Problem, refuse
 from gpuc.optimizers import Optimizer
 from gpuc.padding import Padding
 from gpuc.pages import Report
+from gpuc.parts import cut, first_part
 from gpuc.plan import Plan, split_batch
+from gpuc.prediction import Prediction
 
 
 def cache_folder():
@@ -23,7 +25,7 @@ def cache_folder():
     return os.path.join(cache, "gpuc", "kernels") if os.path.isabs(cache) else ""
 
 
-def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=None, precision=None, ema=None,
+def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=None, precision=None, ema=None, accumulate=1,
                  check_numerics=False, memory_budget=None, checkpoint=None, predict=True, target="auto", device="auto",
                  threads=0, seed=None):  # fmt: skip
     """Compiles the training of `net` for batches like `example`.
@@ -36,7 +38,8 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
         raise Error(f"net is {type(net).__name__}, and no torch.nn.Module")
     if not net.training:
         raise Error("net is in eval mode, and would be trained so: call net.train() (layers of it may stay in eval mode)")
-    for name, value, least in (("threads", threads, 0), ("memory_budget", memory_budget, 1), ("seed", seed, 0)):
+    for name, value, least in (("threads", threads, 0), ("memory_budget", memory_budget, 1), ("seed", seed, 0),
+                               ("accumulate", accumulate, 1)):  # fmt: skip
         if value is not None and (not isinstance(value, int) or value < least):
             raise Error(f"{name} is {value!r}: give a whole number of at least {least}")
     check_hooks(net)
@@ -50,18 +53,21 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     recorder = Recorder(net, loss, trained_of(net, loss, reader))
     if reader:
         check_parameters(recorder, reader)
-    recorder.record_training(args, kwargs)
-    recorder.record_evaluation(args, kwargs)
+    part = first_part(args, kwargs, accumulate)
+    recorder.record_training(*part)
+    recorder.record_evaluation(*part)
     text = lower(recorder.graph(type(net).__name__))
     entries = reader.recipe(recorder.names) if reader else [("optimizer", optimizer)]
     for key, value in (("clip_norm", clip_norm), ("clip_value", clip_value), ("precision", precision), ("ema", ema)):
         if value is not None:
             entries.append((key, str(value)))
+    if accumulate > 1:
+        entries.append(("accumulate", str(accumulate)))
     plan, report = _compiler.compile(text, type(net).__name__, entries, target=target, seed=seed,
                                      memory_budget=memory_budget, checkpoint=checkpoint or "",
                                      check_numerics=check_numerics, predict=predict or loss is None,
                                      cache_folder=cache_folder())  # fmt: skip
-    return Step(plan, json.loads(report), recorder, reader, (args, kwargs), device=device, threads=threads, seed=seed)
+    return Step(plan, json.loads(report), recorder, reader, (args, kwargs), part, device=device, threads=threads, seed=seed)
 
 
 OPTIONS = tuple(inspect.signature(compile_step).parameters)[4:]  # What is known by its name.
@@ -96,7 +102,7 @@ class Step(Plan):
     load_state_dict() and eager calls see the last step, and the next step sees what they write.
     """
 
-    def __init__(self, plan, report, recorder, reader, example, **options):
+    def __init__(self, plan, report, recorder, reader, example, part, **options):
         super().__init__(plan, **options)
         for warning in self._session.warnings:
             warnings.warn(warning, stacklevel=3)
@@ -108,11 +114,14 @@ class Step(Plan):
         self._plan_variables = {name for name, *_ in self.variables}
         args, kwargs = example
         self._structure = pytree.tree_structure((args, kwargs))
-        self._expected = [(leaf.dtype, leaf.shape) for leaf in pytree.tree_leaves((args, kwargs))]
+        self._expected = {program: [(leaf.dtype, leaf.shape) for leaf in pytree.tree_leaves(batch)]
+                          for program, batch in (("train_step", example), ("evaluate", part))}  # fmt: skip
         flat = pytree.tree_structure((tuple(range(len(args))), {}))
         self._is_flat = self._structure == flat
         self._check_inputs(recorder)
         self._padding = Padding(self._session, recorder.functions, self._expected)
+        self._rows, self._rows_of_part = (self._padding.batch_of(program) for program in ("train_step", "evaluate"))
+        self._prediction = None  # Made when it is first asked for.
         self._share()
         self._watched = [(name, each, each.data_ptr(), each.requires_grad) for name, each in self._tensors.items()]
         self._next = 0
@@ -143,10 +152,9 @@ class Step(Plan):
             raise Error("the plan was compiled with predict=False: leave that out, or call the module in eager mode"
                         if self._has_loss else
                         "a module that computes its loss itself has no inputs without targets: call it in eager mode")
-        self._session.run("predict", *[self._plain(tensor) for tensor in pytree.tree_leaves(args)])
-        count = len(self._session.outputs("predict"))
-        outputs = [torch.from_dlpack(self._session.output("predict", i)).clone() for i in range(count)]
-        return outputs[0] if count == 1 else outputs
+        self._prediction = self._prediction or Prediction(self._session, self._rows_of_part, self._rows)
+        outputs = self._prediction(pytree.tree_leaves(args))
+        return outputs[0] if len(outputs) == 1 else outputs
 
     #
     # Batches
@@ -156,15 +164,36 @@ class Step(Plan):
         """Programs take what the recorder has said, in its order: tensors are passed by their addresses."""
         for function, program in (("loss", "train_step"), ("evaluate", "evaluate")):
             (recorded,) = (each for each in recorder.functions if each["name"] == function)
-            wanted = [(each["name"], each["type"], each["shape"]) for each in recorded["inputs"]]
-            if [tuple(each) for each in self._session.inputs(program)] != wanted or len(wanted) != len(self._expected):
+            shapes = [list(shape) for _, shape in self._expected[program]]
+            wanted = [(each["name"], each["type"], shape) for each, shape in zip(recorded["inputs"], shapes)]
+            if [tuple(each) for each in self._session.inputs(program)] != wanted or len(recorded["inputs"]) != len(shapes):
                 raise Error(f"the plan's {program} does not take the batch that it was compiled for")
 
+    def _evaluate(self, args, kwargs):
+        if self._rows == self._rows_of_part:
+            return super()._evaluate(args, kwargs)
+        tensors, whole = [torch.as_tensor(each) for each in self._flatten(args, kwargs)], self._expected["train_step"]
+        rows = self._padding.rows_of("train_step", tensors)
+        if not rows:
+            for tensor, (dtype, shape) in zip(tensors, whole):
+                self._explain(tensor, dtype, shape)
+            rows = self._rows
+        total, count, shapes = 0, 0, [shape for _, shape in whole]
+        for begin in range(0, rows, self._rows_of_part):
+            self._mean_of_tensors("evaluate", cut(tensors, shapes, begin, begin + self._rows_of_part))
+            total += self._session.number("evaluate", 0)
+            count += self._session.number("evaluate", 1)
+        return total, count
+
     def _mean_of(self, program, args, kwargs):
+        return self._mean_of_tensors(program, args if self._is_flat and not kwargs else self._flatten(args, kwargs))
+
+    def _mean_of_tensors(self, program, tensors):
         """Tensors that are as expected are passed by their addresses."""
-        tensors = args if self._is_flat and not kwargs and len(args) == len(self._expected) else self._flatten(args, kwargs)
-        addresses = []
-        for tensor, (dtype, shape) in zip(tensors, self._expected):
+        addresses, expected = [], self._expected[program]
+        if len(tensors) != len(expected):
+            tensors = self._flatten(tensors, {})
+        for tensor, (dtype, shape) in zip(tensors, expected):
             if (not isinstance(tensor, torch.Tensor) or tensor.shape != shape or tensor.dtype != dtype or not tensor.is_cpu
                     or not tensor.is_contiguous()):  # fmt: skip
                 return self._mean_of_others(program, tensors)
@@ -183,14 +212,14 @@ class Step(Plan):
 
     def _mean_of_others(self, program, tensors):
         """Of tensors that are not just as expected: a ragged batch, other strides, arrays of other libraries."""
-        rows = self._padding.rows_of(tensors)
+        rows = self._padding.rows_of(program, tensors)
         if rows:
             mean, why = self._padding.mean(program, tensors, rows)
             if why:
-                raise Error(f"the batch has {rows} rows where {self._padding.batch} were compiled: a ragged last batch, which "
-                            f"cannot be padded ({why}); DataLoader(drop_last=True) leaves it out")  # fmt: skip
+                raise Error(f"the batch has {rows} rows where {self._padding.batch_of(program)} were compiled: a ragged last "
+                            f"batch, which cannot be padded ({why}); DataLoader(drop_last=True) leaves it out")  # fmt: skip
             return mean
-        for tensor, (dtype, shape) in zip(tensors, self._expected):
+        for tensor, (dtype, shape) in zip(tensors, self._expected[program]):
             self._explain(tensor, dtype, shape)
         return self._mean(program, [self._plain(each) for each in tensors])
 

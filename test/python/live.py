@@ -268,10 +268,10 @@ class Lines(unittest.TestCase):
         self.assertIn("unknown optimizer 'adamm'", self.error(optimizer="adamm"))
 
     def test_options(self):
-        with self.assertRaisesRegex(gpuc.Error, "'accumulate' is no option of gpuc.compile: there are clip_norm, "):
-            gpuc.compile(Mlp(), None, "sgd:lr=1", torch.zeros(4, 6), accumulate=2)
+        with self.assertRaisesRegex(gpuc.Error, "'accumulates' is no option of gpuc.compile: there are clip_norm, "):
+            gpuc.compile(Mlp(), None, "sgd:lr=1", torch.zeros(4, 6), accumulates=2)
 
-        for option, wrong in (("memory_budget", "4GiB"), ("memory_budget", 0), ("threads", -1), ("seed", 0.5)):
+        for option, wrong in (("memory_budget", "4GiB"), ("memory_budget", 0), ("threads", -1), ("seed", 0.5), ("accumulate", 0)):
             with self.assertRaisesRegex(gpuc.Error, f"{option} is {wrong!r}: give a whole number"):
                 gpuc.compile(Mlp(), None, "sgd:lr=1", torch.zeros(4, 6), **{option: wrong})
         with self.assertRaisesRegex(gpuc.Error, "clip_norm: must be above 0, but is -1"):

@@ -1,0 +1,111 @@
+"""Batches in parts, and such as have fewer rows than were compiled; run by torch_test.py with a Python that has torch."""
+
+import pathlib
+import sys
+import unittest
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import gpuc  # noqa: E402
+from modules import Mlp  # noqa: E402
+
+ROWS = 8
+
+
+class Batches(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+        self.x, self.y = torch.randn(ROWS, 6).double(), torch.randint(0, 3, (ROWS,))
+
+    def compiled(self, net=None, loss=None, **options):
+        torch.manual_seed(1)
+        net = net or nn.Sequential(nn.Dropout(0.3), Mlp()).double()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.5, momentum=0.9)
+        return net, gpuc.compile(net, loss or nn.CrossEntropyLoss(), optimizer, (self.x, self.y), **options)
+
+
+class Parts(Batches):
+    def test_parts_train_as_the_whole(self):
+        """Dropout draws by an element's place in the whole batch."""
+        whole, step = self.compiled()
+        sizes = ROWS, 5, 1
+        losses = [step(self.x[:rows], self.y[:rows]) for rows in sizes]
+        for count in 2, 4, 8:
+            net, parts = self.compiled(accumulate=count)
+            for rows, loss in zip(sizes, losses):
+                self.assertAlmostEqual(parts(self.x[:rows], self.y[:rows]), loss, delta=1e-12)
+            for ours, theirs in zip(net.parameters(), whole.parameters()):
+                self.assertLess((ours - theirs).abs().max().item(), 1e-12)
+            self.assertLess(parts.arena_bytes, 2 * step.arena_bytes)
+
+    def test_parts_are_evaluated_and_predict(self):
+        net, step = self.compiled(accumulate=4)
+        net.eval()
+        for rows in ROWS, 5, 1:
+            x, y = self.x[:rows], self.y[:rows]
+            expected = net(x)
+            self.assertLess((step.predict(x) - expected).abs().max().item(), 1e-12)
+            self.assertAlmostEqual(step.eval_step(x, y), F.cross_entropy(expected, y).item(), delta=1e-12)
+        loss = F.cross_entropy(net(torch.cat([self.x, self.x[:3]])), torch.cat([self.y, self.y[:3]])).item()
+        self.assertAlmostEqual(step.evaluate([(self.x, self.y), (self.x[:3], self.y[:3])]).loss, loss, delta=1e-12)
+
+    def test_what_has_no_rows_is_the_same_in_each_part(self):
+        class Scaled(Mlp):
+            def forward(self, x, scale):
+                return super().forward(x * F.dropout(scale, 0.5, self.training))
+
+        scale, made = torch.full((6,), 2.0).double(), []
+        for count in 1, 2:
+            torch.manual_seed(1)
+            net = Scaled().double()
+            step = gpuc.compile(net, nn.CrossEntropyLoss(), "sgd:lr=0.1", (self.x, scale, self.y), accumulate=count)
+            made.append([step(self.x, scale, self.y) for _ in range(3)])
+        for one, other in zip(*made):
+            self.assertAlmostEqual(one, other, delta=1e-12)
+
+    def test_what_cannot_be_cut(self):
+        with self.assertRaisesRegex(gpuc.Error, "accumulate is 3, and the example has 8 rows, which are not so many equal parts"):
+            self.compiled(accumulate=3)
+        with self.assertRaisesRegex(gpuc.Error, "f64 .9, 6. where f64 .8, 6. was compiled"):
+            self.compiled(accumulate=2)[1].eval_step(torch.zeros(9, 6).double(), torch.zeros(9).long())
+
+
+class Between(nn.Module):
+    """Rows know one another."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.fc(x - x.mean(0))
+
+
+class Mean(Between):
+    def forward(self, x):
+        return self.fc(x), self.fc(x).mean(0)
+
+
+class FewerRows(Batches):
+    def test_predict_gives_a_row_for_each(self):
+        net, step = self.compiled()
+        for rows in 5, 1, ROWS:
+            found = step.predict(self.x[:rows])
+            self.assertEqual(found.shape, (rows, 3))
+            self.assertLess((found - net.eval()(self.x[:rows])).abs().max().item(), 1e-12)
+
+    def test_what_predict_refuses(self):
+        with self.assertRaisesRegex(gpuc.Error, "predict got 9 rows where 8 were compiled: give it at most"):
+            self.compiled()[1].predict(torch.zeros(9, 6).double())
+        with self.assertRaisesRegex(gpuc.Error, "predict got 5 rows .* what one row gives hangs on others"):
+            self.compiled(Between().double())[1].predict(self.x[:5])
+        with self.assertRaisesRegex(gpuc.Error, "predict got 5 rows .* output1 has no row for each"):
+            self.compiled(Mean().double(), lambda out, y: F.cross_entropy(out[0], y))[1].predict(self.x[:5])
+
+
+if __name__ == "__main__":
+    unittest.main()
