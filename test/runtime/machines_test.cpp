@@ -67,7 +67,7 @@ class Rank {
     std::vector<Socket> lines;  // to count by when the transport has closed its own
     for (const Socket& socket : *sockets) lines.emplace_back(socket.isOpen() ? ::dup(socket.number()) : -1);
     const auto transport = speakOver(std::move(*sockets), rank_);
-    MeshCommunicator mesh(*transport, {.limit = milliseconds(20000), .patience = milliseconds(500)});
+    MeshCommunicator mesh(*transport, {.limit = milliseconds(20000)});
     SharedCommunicator local(
         memory_, rank_ - machines_.begin(machine), std::chrono::seconds(20), nullptr,
         {.ranks_before = machines_.begin(machine), .progress = [&] { mesh.progress(); }});
