@@ -18,6 +18,7 @@
 #include "runtime/plan/operands.h"
 #include "runtime/report/command_text.h"
 #include "runtime/tooling/program_inputs.h"
+#include "tools/cache_probe.h"
 
 namespace gpuc {
 namespace {
@@ -33,8 +34,9 @@ struct ModelToMeasure {
   std::vector<std::string> settings;
 };
 
-/// Each family of commands at several sizes, from those that a core's cache holds to those that none does;
-/// but none that takes milliseconds, in which others who use the machine would be measured.
+/// Each family of commands at several sizes, from those that a core's cache holds to those that the shared
+/// one does; but none that takes milliseconds, in which others who use the machine would be measured. The
+/// last ones are of weights, activations and scores that no cache holds.
 std::vector<ModelToMeasure> modelsToMeasure() {
   return {
       {"linear-regression", {"in=24", "batch=40"}},
@@ -64,6 +66,9 @@ std::vector<ModelToMeasure> modelsToMeasure() {
       {"gpt2", {"layers=1", "heads=4", "width=32", "length=40", "vocabulary=60", "batch=2"}},
       {"gpt2", {"layers=1", "heads=4", "width=96", "length=48", "vocabulary=300", "batch=8", "lora=4"}},
       {"gpt2", {"layers=1", "heads=6", "width=384", "length=64", "vocabulary=1200", "batch=2"}},
+      {"mlp", {"hidden=3072,3072", "batch=64"}},
+      {"convnet", {"size=56", "batch=64"}},
+      {"gpt2", {"layers=1", "heads=2", "width=64", "length=256", "vocabulary=8192", "batch=8"}},
   };
 }
 
@@ -255,7 +260,7 @@ Result<Calibration> calibrate(const CalibrationOptions& options) {
   GPUC_ASSIGN_OR_RETURN(std::unique_ptr<Device> device, openDevice("host", TargetKind::host));
   result.rates.cpu = device->info().name;
   result.rates.threads = options.threads;
-  result.rates.caches = cachesHere();
+  result.rates.caches = probeCaches(cachesHere());
   std::vector<Sample> samples;
   std::vector<SharedSample> shared;
   std::vector<StepSample> steps;

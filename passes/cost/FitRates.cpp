@@ -133,6 +133,19 @@ void fitStep(ArrayRef<StepSample> samples, HostRates &rates) {
   rates.iterationNanoseconds = std::max(0.0, iteration);
 }
 
+int64_t sharedCacheBytes(ArrayRef<CacheSample> samples) {
+  constexpr double kSlower = 1.35; // What memory takes is twice as long, and part of what is read lies there.
+  double least = std::numeric_limits<double>::max();
+  int64_t bytes = 0;
+  for (const CacheSample &sample : samples) {
+    if (sample.nanosecondsPerByte > kSlower * least)
+      break;
+    least = std::min(least, sample.nanosecondsPerByte);
+    bytes = sample.bytes;
+  }
+  return bytes;
+}
+
 void fitThreads(ArrayRef<SharedSample> samples, HostRates &rates) {
   rates.speedup = 1;
   rates.forkNanoseconds = 0;

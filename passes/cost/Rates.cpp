@@ -63,7 +63,7 @@ HostRates typicalRates() {
 }
 
 /// "32768K": the system's figure is the share of the cores at hand; sysconf's may be that of a whole socket.
-static int64_t sharedCacheBytes() {
+static int64_t sharedCacheOfSystem() {
   auto file = llvm::MemoryBuffer::getFileAsStream("/sys/devices/system/cpu/cpu0/cache/index3/size");
   int64_t kibibytes = 0;
   if (file && !(*file)->getBuffer().trim().rtrim('K').getAsInteger(10, kibibytes) && kibibytes < (1ll << 30))
@@ -75,7 +75,7 @@ CacheSizes cachesHere() {
   CacheSizes sizes;
   if (const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0)
     sizes.near = bytes;
-  if (const int64_t bytes = sharedCacheBytes(); bytes > 0)
+  if (const int64_t bytes = sharedCacheOfSystem(); bytes > 0)
     sizes.far = bytes;
   sizes.far = std::max(sizes.far, sizes.near);
   return sizes;

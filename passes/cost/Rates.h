@@ -72,7 +72,17 @@ double partUnmeasured(const StepSample &sample);
 /// Finds rates.stepNanoseconds and rates.iterationNanoseconds.
 void fitStep(llvm::ArrayRef<StepSample> samples, HostRates &rates);
 
-/// The caches of the machine at hand.
+/// The caches of the machine at hand, as the system says.
 CacheSizes cachesHere();
+
+/// So many bytes, read over and over.
+struct CacheSample {
+  int64_t bytes = 0;
+  double nanosecondsPerByte = 0;
+};
+
+/// The most bytes that are read about as fast as fewer: what the shared cache holds for who reads. Of samples
+/// by size, none of which a core's own cache holds; 0 of none.
+int64_t sharedCacheBytes(llvm::ArrayRef<CacheSample> samples);
 
 } // namespace gpuc

@@ -94,6 +94,16 @@ TEST(FitThreads, LeavesOutWhatNobodyShares) {
   EXPECT_NEAR(cost.sharedNanoseconds(1e6, 2), 1e6 / 1.7, 5e4);
 }
 
+TEST(SharedCacheBytes, EndsWhereReadingTakesLonger) {
+  constexpr int64_t kMiB = 1 << 20;
+  // As the two cores of a virtual machine measured them, of whose shared cache the system says 480 MiB.
+  const CacheSample samples[] = {{8 * kMiB, 0.0280},  {16 * kMiB, 0.0287},  {32 * kMiB, 0.0285},
+                                 {64 * kMiB, 0.0302}, {128 * kMiB, 0.0492}, {256 * kMiB, 0.0602}};
+  EXPECT_EQ(sharedCacheBytes(samples), 64 * kMiB);
+  EXPECT_EQ(sharedCacheBytes(llvm::ArrayRef(samples).take_front(3)), 32 * kMiB) << "all that was tried";
+  EXPECT_EQ(sharedCacheBytes({}), 0);
+}
+
 TEST(FitStep, FindsWhatIsLeftOfAStep) {
   HostRates rates = typicalRates();
   std::vector<StepSample> samples;
