@@ -1,9 +1,9 @@
 //===- ElementwiseOps.cpp - ONNX ops that work element by element -----------===//
 
+#include "frontend/onnx/ElementTypes.h"
 #include "frontend/onnx/Formulas.h"
 #include "frontend/onnx/Importer.h"
 #include "frontend/onnx/OpTable.h"
-#include "frontend/onnx/Reader.h"
 
 #include <algorithm>
 #include <limits>
@@ -169,7 +169,7 @@ std::optional<DataType> castTarget(NodeScope &node) {
                      : node.hasAttribute("output_datatype") ? "output_datatype"
                                                             : "dtype";
   int64_t number = node.integer(name, 1);
-  std::optional<DataType> type = elementTypeNumbered(number);
+  std::optional<DataType> type = elementType(number).type;
   if (!type)
     node.fail(std::string("attribute '") + name + "' = " + std::to_string(number) +
               " is an element type that gpuc does not have");

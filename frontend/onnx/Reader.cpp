@@ -7,6 +7,7 @@
 
 #include "frontend/onnx/Reader.h"
 
+#include "frontend/onnx/ElementTypes.h"
 #include "frontend/onnx/ExternalData.h"
 #include "frontend/onnx/Text.h"
 #include "frontend/onnx/Upgrade.h"
@@ -27,41 +28,6 @@ namespace {
 
 constexpr int64_t kLastOpset = 27;
 
-/// ONNX's data types by their numbers, also those newer than the message definition that this is built with.
-struct ElementType {
-  int64_t number;
-  const char *name;
-  std::optional<DataType> type;
-};
-constexpr ElementType kElementTypes[] = {
-    {1, "FLOAT", DataType::f32},
-    {2, "UINT8", DataType::ui8},
-    {3, "INT8", DataType::i8},
-    {4, "UINT16", {}},
-    {5, "INT16", {}},
-    {6, "INT32", DataType::i32},
-    {7, "INT64", DataType::i64},
-    {8, "STRING", {}},
-    {9, "BOOL", DataType::i1},
-    {10, "FLOAT16", DataType::f16},
-    {11, "DOUBLE", DataType::f64},
-    {12, "UINT32", {}},
-    {13, "UINT64", {}},
-    {14, "COMPLEX64", {}},
-    {15, "COMPLEX128", {}},
-    {16, "BFLOAT16", DataType::bf16},
-    {17, "FLOAT8E4M3FN", {}},
-    {18, "FLOAT8E4M3FNUZ", {}},
-    {19, "FLOAT8E5M2", {}},
-    {20, "FLOAT8E5M2FNUZ", {}},
-    {21, "UINT4", {}},
-    {22, "INT4", {}},
-    {23, "FLOAT4E2M1", {}},
-    {24, "FLOAT8E8M0", {}},
-    {25, "UINT2", {}},
-    {26, "INT2", {}},
-};
-
 /// Attributes are f32, but what they were rounded from is a number like 0.9 or 1e-5, by which models of f64
 /// compute: the shortest decimal that gives this f32.
 double decimalOf(float number) {
@@ -71,13 +37,6 @@ double decimalOf(float number) {
   if (std::isfinite(number))
     std::from_chars(text, end.ptr, meant);
   return meant;
-}
-
-ElementType elementType(int64_t number) {
-  for (const ElementType &candidate : kElementTypes)
-    if (candidate.number == number)
-      return candidate;
-  return {number, "of no known element type", {}};
 }
 
 template <typename Element, typename Field> std::string packed(const Field &field) {
@@ -366,8 +325,6 @@ Status parseMessage(std::string_view bytes, const std::string &file, const char 
 }
 
 } // namespace
-
-std::optional<DataType> elementTypeNumbered(int64_t number) { return elementType(number).type; }
 
 Result<Model> parseModel(std::string_view bytes, const std::string &file) {
   ::onnx::ModelProto proto;

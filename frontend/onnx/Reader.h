@@ -16,7 +16,4 @@ Result<Model> parseModel(std::string_view bytes, const std::string &file);
 /// Parses a TensorProto by itself, as the test data of ONNX are stored.
 Result<HostTensorPtr> parseTensor(std::string_view bytes, const std::string &file);
 
-/// The element type that has this number in ONNX; none if gpuc has not.
-std::optional<DataType> elementTypeNumbered(int64_t number);
-
 } // namespace gpuc::onnx
