@@ -4,7 +4,7 @@
 namespace gpuc {
 
 /// From now on these end the process as every error does, and not in a core dump: "error: …", status 1. A
-/// tool that is linked with this ends so wherever a small piece of memory cannot be had.
+/// tool that is linked with small_allocations.cpp ends so wherever a small piece of memory cannot be had.
 void endInOneLineOnLlvmErrors();
 
 }  // namespace gpuc
