@@ -31,6 +31,16 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   add_link_options(-fuse-ld=lld)
 endif()
 
+# What is moved to systems that may have none of this: of each library its archive, and of that what is called.
+if(GPUC_STATIC)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "GPUC_STATIC needs Clang and lld, which takes archives in any order: pass -DCMAKE_CXX_COMPILER=clang++-22")
+  endif()
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
+  add_compile_options(-ffunction-sections -fdata-sections)
+  add_link_options(-Wl,--gc-sections -Wl,--icf=safe)
+endif()
+
 if(GPUC_BUILD_FUZZERS)
   include(CheckCXXSourceCompiles)
   set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer)

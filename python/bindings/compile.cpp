@@ -58,4 +58,11 @@ Result<Compiled> compileModel(const CompileRequest& request) {
   return compiled;
 }
 
+Result<torch::Lowered> lowerGraph(const std::string& json) {
+  GPUC_ASSIGN_OR_RETURN(torch::Graph graph, torch::parseGraph(json));
+  return torch::lower(graph);
+}
+
+std::vector<std::pair<std::string, std::vector<std::string>>> knownOps() { return torch::knownOps(); }
+
 }  // namespace gpuc

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/torch/Torch.h"
 #include "runtime/base/status.h"
 
 namespace gpuc {
@@ -29,5 +30,10 @@ struct Compiled {
 };
 
 Result<Compiled> compileModel(const CompileRequest& request);
+
+/// The model of a recorded graph, as text, or what keeps it from being one.
+Result<torch::Lowered> lowerGraph(const std::string& json);
+
+std::vector<std::pair<std::string, std::vector<std::string>>> knownOps();
 
 }  // namespace gpuc

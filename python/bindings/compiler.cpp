@@ -7,7 +7,6 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include "frontend/torch/Torch.h"
 #include "python/bindings/compile.h"
 #include "python/bindings/errors.h"
 
@@ -17,9 +16,9 @@ namespace gpuc {
 namespace {
 
 /// The model's text, and what keeps it from being made: text, layer, file, line.
-std::tuple<std::string, std::vector<std::tuple<std::string, std::string, std::string, int64_t>>> lowerGraph(
+std::tuple<std::string, std::vector<std::tuple<std::string, std::string, std::string, int64_t>>> lower(
     const std::string& json) {
-  torch::Lowered lowered = torch::lower(check(torch::parseGraph(json)));
+  torch::Lowered lowered = check(lowerGraph(json));
   std::vector<std::tuple<std::string, std::string, std::string, int64_t>> problems;
   for (const torch::Problem& problem : lowered.problems)
     problems.emplace_back(problem.text, problem.place.layer, problem.place.file, problem.place.line);
@@ -46,8 +45,8 @@ nb::tuple compileText(const std::string& text, const std::string& name,
 
 NB_MODULE(_compiler, m) {
   m.doc() = "The compiler; gpuc.compile calls it.";
-  m.def("lower", &gpuc::lowerGraph, nb::arg("graph"));
-  m.def("known_ops", &gpuc::torch::knownOps);
+  m.def("lower", &gpuc::lower, nb::arg("graph"));
+  m.def("known_ops", &gpuc::knownOps);
   m.def("compile", &gpuc::compileText, nb::arg("text"), nb::arg("name"), nb::arg("recipe"), nb::kw_only(),
         nb::arg("target") = "auto", nb::arg("seed") = nb::none(), nb::arg("memory_budget") = nb::none(),
         nb::arg("checkpoint") = "", nb::arg("check_numerics") = false, nb::arg("predict") = true,
