@@ -7,8 +7,11 @@ using namespace mlir;
 namespace gpuc::plan {
 
 LogicalResult ConvOp::verify() {
-  if (failed(verifyTf32(*this)))
+  if (failed(verifyTf32(*this)) || failed(verifyUpdate(*this, "")))
     return failure();
+  if ((getUpdate() || getSquares()) && getKind() != ConvKind::filter_gradient)
+    return emitOpError(getUpdate() ? "has an update, which takes" : "has squares, which are those of")
+           << " a filter's gradient alone";
   if (getInput().size() != 3 || getFilter().size() != 4 || getOutput().size() != 3 ||
       getStrides().size() != 2 || getPadding().size() != 4 || getDilation().size() != 2)
     return emitOpError(
@@ -33,7 +36,7 @@ LogicalResult ConvOp::verify() {
   Role roles[3][3] = {{input, filter, output}, {output, filter, input}, {output, input, filter}};
   const Value buffers[] = {getLhs(), getRhs(), getResult()};
   for (auto [buffer, role] : llvm::zip_equal(buffers, roles[static_cast<size_t>(getKind())]))
-    if (failed(check(buffer, role.name, role.extents, role.count)))
+    if (buffer && failed(check(buffer, role.name, role.extents, role.count)))
       return failure();
   if ((getBias() || getRelu()) && getKind() != ConvKind::forward)
     return emitOpError("is a gradient, which neither bias nor relu follows");
@@ -46,8 +49,9 @@ LogicalResult ConvOp::verify() {
 
 int64_t ConvOp::getFlops() {
   auto elementsOf = [](ArrayRef<int64_t> shape) { return ShapedType::getNumElements(shape); };
-  return flopsOfConv(getBatch() * elementsOf(getOutput()), elementsOf(getFilter().drop_front()),
-                     rangeOf(getResult()).size / ir::elementBytes(getElement()), opsBehind(*this));
+  const int64_t results = getResult() ? rangeOf(getResult()).size / ir::elementBytes(getElement()) : 0;
+  return flopsOfConv(getBatch() * elementsOf(getOutput()), elementsOf(getFilter().drop_front()), results,
+                     opsBehind(*this)); // nothing is behind what has no result
 }
 
 } // namespace gpuc::plan

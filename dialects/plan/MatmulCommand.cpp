@@ -9,16 +9,12 @@ namespace gpuc::plan {
 LogicalResult MatmulOp::verify() {
   if (failed(verifyTf32(*this)))
     return failure();
-  if ((getResult() != nullptr) == getUpdate().has_value())
-    return emitOpError(getUpdate() ? "has an update as well as a result"
-                                   : "has neither a result nor an update")
-           << " [matmul_C2]";
+  if (failed(verifyUpdate(*this, " [matmul_C2]")))
+    return failure();
   if ((getUpdate() || getSquares()) &&
       (getBias() || getRelu() || getMask() || getAccumulate() || getBatch() != 1))
     return emitOpError(getUpdate() ? "has an update, which takes" : "has squares, which are those of")
            << " one matrix that nothing else follows";
-  if (!getUpdate() && !(getUpdateInputs().empty() && getUpdateOutputs().empty()))
-    return emitOpError("has operands of an update, but none");
   if (getAccumulate() && (getBias() || getRelu() || getMask()))
     return emitOpError("adds to its result, which neither bias nor relu nor mask follows");
   if (getMask() && (getBias() || getRelu()))

@@ -125,6 +125,12 @@ def ProductCommand : OpInterface<"ProductOpInterface"> {
     InterfaceMethod<"Whether max(…, 0) is taken.", "bool", "getRelu">,
     InterfaceMethod<"Where an element is 0 or less, the result is 0; null for nowhere.", "::mlir::Value", "getMask">,
     InterfaceMethod<"Whether f32 is rounded to TF32.", "bool", "getTf32">,
+    InterfaceMethod<"What is written; null of what is handed to an update.", "::mlir::Value", "getResult">,
+    InterfaceMethod<"What the library may use besides, or null.", "::mlir::Value", "getWorkspace">,
+    InterfaceMethod<"Where the squares of the result's tiles are added up, or null.", "::mlir::Value", "getSquares">,
+    InterfaceMethod<"The kernel that takes the result's tiles, or null.", "::mlir::FlatSymbolRefAttr", "getUpdateAttr">,
+    InterfaceMethod<"What it reads besides.", "::mlir::OperandRange", "getUpdateInputs">,
+    InterfaceMethod<"What it writes.", "::mlir::OperandRange", "getUpdateOutputs">,
   ];
 }
 

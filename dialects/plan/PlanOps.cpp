@@ -32,7 +32,7 @@ static SmallVector<gpuc::plan::CommandOperand> operandsByTable(Op op, ArrayRef<g
   for (auto [index, use] : llvm::enumerate(uses))
     for (Value buffer : op.getODSOperands(index))
       operands.push_back({buffer, use});
-  if constexpr (std::is_same_v<Op, gpuc::plan::MatmulOp>) {
+  if constexpr (requires { op.getUpdateInputs(); }) {
     for (Value buffer : op.getUpdateInputs())
       operands.push_back({buffer, gpuc::kUpdateRead});
     for (Value buffer : op.getUpdateOutputs())
@@ -315,30 +315,41 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyKernelUse(*this, getKernelAttr(), tables, getInputs(), getOutputs(), /*noBuffers=*/0);
 }
 
-LogicalResult MatmulOp::verifySymbolUses(SymbolTableCollection &tables) {
-  if (!getUpdate())
+/// The update's kernel begins with as many elements as the product has, whose extents are these.
+static LogicalResult verifyUpdateUse(ProductOpInterface product, ArrayRef<int64_t> extents,
+                                     SymbolTableCollection &tables, StringRef label) {
+  FlatSymbolRefAttr update = product.getUpdateAttr();
+  if (!update)
     return success();
-  if (failed(verifyKernelUse(*this, getUpdateAttr(), tables, getUpdateInputs(), getUpdateOutputs(),
+  if (failed(verifyKernelUse(product, update, tables, product.getUpdateInputs(), product.getUpdateOutputs(),
                              /*noBuffers=*/1)))
     return failure();
-  auto kernel =
-      tables.lookupNearestSymbolFrom<KernelOp>((*this)->getParentOfType<ModuleOp>(), getUpdateAttr());
-  auto product = dyn_cast<RankedTensorType>(kernel.getBody().getArgument(0).getType());
-  if (product && product.hasStaticShape() && product.getElementType() == getElement() &&
-      product.getNumElements() ==
-          saturatingProduct({static_cast<int64_t>(getM()), static_cast<int64_t>(getN())}))
+  auto kernel = tables.lookupNearestSymbolFrom<KernelOp>(product->getParentOfType<ModuleOp>(), update);
+  auto first = dyn_cast<RankedTensorType>(kernel.getBody().getArgument(0).getType());
+  if (first && first.hasStaticShape() && first.getElementType() == product.getElement() &&
+      first.getNumElements() == saturatingProduct(extents))
     return success();
-  return emitOpError("of ") << getM() << "x" << getN() << " elements of " << getElement()
-                            << ", but the update @" << *getUpdate() << " begins with "
-                            << kernel.getBody().getArgument(0).getType() << " [matmul_C1]";
+  InFlightDiagnostic error = product->emitOpError("of ");
+  llvm::interleave(extents, error, "x");
+  return error << " elements of " << product.getElement() << ", but the update @" << update.getValue()
+               << " begins with " << kernel.getBody().getArgument(0).getType() << label;
+}
+
+LogicalResult MatmulOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyUpdateUse(*this, {static_cast<int64_t>(getM()), static_cast<int64_t>(getN())}, tables,
+                         " [matmul_C1]");
+}
+
+LogicalResult ConvOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyUpdateUse(*this, getFilter(), tables, "");
 }
 
 KernelOp kernelOf(LaunchOp launch) {
   return launch->getParentOfType<ModuleOp>().lookupSymbol<KernelOp>(launch.getKernelAttr());
 }
 
-KernelOp updateOf(MatmulOp product) {
-  return product.getUpdate()
+KernelOp updateOf(ProductOpInterface product) {
+  return product.getUpdateAttr()
              ? product->getParentOfType<ModuleOp>().lookupSymbol<KernelOp>(product.getUpdateAttr())
              : KernelOp();
 }

@@ -87,7 +87,7 @@ inline constexpr int64_t kMostSlots = 64;
 
 /// The kernel that is launched, and the one to which a product's tiles are handed; null if to none.
 KernelOp kernelOf(LaunchOp launch);
-KernelOp updateOf(MatmulOp product);
+KernelOp updateOf(ProductOpInterface product);
 
 /// The buffer op behind a value, seen through views.
 BufferOpInterface bufferOf(mlir::Value value);

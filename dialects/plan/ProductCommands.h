@@ -23,6 +23,22 @@ inline llvm::ArrayRef<OperandUse> usesOf(MatmulOp matmul) {
                                   : llvm::ArrayRef(kMatmulOperands);
 }
 
+inline llvm::ArrayRef<OperandUse> usesOf(ConvOp conv) {
+  return conv.getResult() ? llvm::ArrayRef(kConvOperands) : llvm::ArrayRef(kUpdatingConvOperands);
+}
+
+/// A product has a result, or an update that takes its place.
+inline mlir::LogicalResult verifyUpdate(ProductOpInterface product, llvm::StringRef label) {
+  const bool updates = product.getUpdateAttr() != nullptr;
+  if ((product.getResult() != nullptr) == updates)
+    return product->emitOpError(updates ? "has an update as well as a result"
+                                        : "has neither a result nor an update")
+           << label;
+  if (!updates && !(product.getUpdateInputs().empty() && product.getUpdateOutputs().empty()))
+    return product->emitOpError("has operands of an update, but none");
+  return mlir::success();
+}
+
 /// Operations on each element behind a product: an addition, a maximum, relu's gradient.
 inline int64_t opsBehind(ProductOpInterface product) {
   return (product.getBias() ? 1 : 0) + product.getRelu() + (product.getMask() ? 2 : 0);

@@ -36,8 +36,7 @@ static bool standsBefore(Operation *maker, Operation *op) {
 /// What a library's command does with its operands; of other ops none are optional.
 static ArrayRef<OperandUse> usesOfCommand(Operation *op) {
   return llvm::TypeSwitch<Operation *, ArrayRef<OperandUse>>(op)
-      .Case<MatmulOp>([](auto matmul) { return usesOf(matmul); })
-      .Case<ConvOp>([](auto) { return ArrayRef(kConvOperands); })
+      .Case<MatmulOp, ConvOp>([](auto product) { return usesOf(product); })
       .Case<AttentionOp>(
           [](auto) { return ArrayRef(kAttentionOperands).take_front(kForwardAttentionOperands); })
       .Case<AttentionGradientOp>([](auto) { return ArrayRef(kAttentionGradientOperands); })

@@ -282,10 +282,9 @@ void countLaunch(plan::LaunchOp launch, Work &work) {
   countKernel(kernel.getBody().front(), work);
 }
 
-/// With the weight's update, if it takes the result.
-void countMatmul(plan::MatmulOp matmul, Work &work) {
-  countMatmul(matmulShapeOf(matmul), work);
-  if (plan::KernelOp update = plan::updateOf(matmul)) {
+/// The weight's update, if it takes the product's result.
+void countUpdate(plan::ProductOpInterface product, Work &work) {
+  if (plan::KernelOp update = plan::updateOf(product)) {
     work.flops += flopsIn(update);
     countKernel(update.getBody().front(), work);
   }
@@ -323,13 +322,15 @@ Work workOf(plan::CommandOpInterface command) {
   if (auto product = dyn_cast<plan::ProductOpInterface>(*command))
     work.precision = precisionOf(product.getElement(), product.getTf32());
   if (auto matmul = dyn_cast<plan::MatmulOp>(*command))
-    countMatmul(matmul, work);
+    countMatmul(matmulShapeOf(matmul), work);
   else if (auto conv = dyn_cast<plan::ConvOp>(*command))
     countConv(convShapeOf(conv), work);
   else if (auto attention = dyn_cast<plan::AttentionOp>(*command))
     countAttention(numbersOf(attention, AttentionKind::forward), work);
   else if (auto gradient = dyn_cast<plan::AttentionGradientOp>(*command))
     countAttention(numbersOf(gradient, AttentionKind::gradient), work);
+  if (auto product = dyn_cast<plan::ProductOpInterface>(*command))
+    countUpdate(product, work);
   return work;
 }
 

@@ -62,6 +62,7 @@ static fb::ConvT emit(plan::ConvOp conv, EmitOperand operand) {
   entry.tf32 = conv.getTf32();
   entry.bias = operand(conv.getBias());
   entry.mask = operand(conv.getMask());
+  entry.squares = operand(conv.getSquares());
   entry.relu = conv.getRelu();
   return entry;
 }

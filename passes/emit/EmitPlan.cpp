@@ -312,8 +312,9 @@ private:
           })
           .Default([&](Operation *other) {
             command->work = emitLibraryCommand(other, [&](Value value) { return operand(value); });
-            if (auto matmul = dyn_cast<plan::MatmulOp>(other); matmul && matmul.getUpdate())
-              command->work.AsMatmul()->update = emitUpdate(matmul);
+            if (auto product = dyn_cast<plan::ProductOpInterface>(other); product && product.getUpdateAttr())
+              (isa<plan::MatmulOp>(other) ? command->work.AsMatmul()->update
+                                          : command->work.AsConv()->update) = emitUpdate(product);
           });
       commands.push_back(std::move(command));
     }
@@ -342,9 +343,10 @@ private:
     return entry;
   }
 
-  std::unique_ptr<fb::UpdateT> emitUpdate(plan::MatmulOp product) {
-    auto entry = std::make_unique<fb::UpdateT>(codes[symbols.lookup(*product.getUpdate())].update);
-    entry->kernel = kernelIndex.lookup(*product.getUpdate());
+  std::unique_ptr<fb::UpdateT> emitUpdate(plan::ProductOpInterface product) {
+    StringRef kernel = product.getUpdateAttr().getValue();
+    auto entry = std::make_unique<fb::UpdateT>(codes[symbols.lookup(kernel)].update);
+    entry->kernel = kernelIndex.lookup(kernel);
     for (Value input : product.getUpdateInputs())
       entry->reads.push_back(operand(input));
     for (Value output : product.getUpdateOutputs())

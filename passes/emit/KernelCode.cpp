@@ -36,21 +36,22 @@ FailureOr<llvm::StringMap<ProductTiles>> productTilesIn(ModuleOp module) {
   llvm::StringMap<ProductTiles> tiles;
   llvm::StringSet<> launched;
   module.walk([&](plan::LaunchOp launch) { launched.insert(launch.getKernel()); });
-  WalkResult walked = module.walk([&](plan::MatmulOp product) {
-    if (!product.getUpdate())
+  WalkResult walked = module.walk([&](plan::ProductOpInterface product) {
+    FlatSymbolRefAttr update = product.getUpdateAttr();
+    if (!update)
       return WalkResult::advance();
     std::optional<ProductTiles> own = tilesForUpdate(product);
     if (!own) {
-      product.emitOpError(
+      product->emitOpError(
           "has an update, but the host cannot hand the tiles of such a product to one: store the "
           "product, and launch the kernel behind it");
       return WalkResult::interrupt();
     }
-    auto [entry, isNew] = tiles.try_emplace(*product.getUpdate(), *own);
-    if (entry->second == *own && !launched.contains(*product.getUpdate()))
+    auto [entry, isNew] = tiles.try_emplace(update.getValue(), *own);
+    if (entry->second == *own && !launched.contains(update.getValue()))
       return WalkResult::advance();
-    product.emitOpError("has an update by @")
-        << *product.getUpdate()
+    product->emitOpError("has an update by @")
+        << update.getValue()
         << ", which is launched as well, or updates by other tiles: give it a kernel of its own";
     return WalkResult::interrupt();
   });

@@ -22,9 +22,7 @@ static int64_t workspaceBytes(plan::TargetAttr target, const MatmulShape &shape,
   return matmulWorkspaceBytes(shape);
 }
 
-/// Where the product leaves the squares of its tiles: where their sum is to be if there is but one.
-static Value squaresFor(ProgramWriter &writer, Value sum, const MatmulShape &shape, StringRef name) {
-  const int64_t tiles = planMatmul(shape).tileCount();
+Value squaresFor(ProgramWriter &writer, Value sum, int64_t tiles, StringRef name) {
   if (tiles == 1)
     return writer.bufferFor(sum, (name + ".squares").str());
   return writer.newBuffer((name + ".squares").str(),
@@ -39,7 +37,8 @@ static LogicalResult convertMatmul(ProgramWriter &writer, const Product &product
   Value workspace =
       writer.workspaceFor(name, workspaceBytes(writer.target, shape, matmul.getType()), product.location);
   Value sum = writer.sums.lookup(matmul.getResult());
-  Value squares = product.squares ? squaresFor(writer, product.squares, shape, name) : Value();
+  Value squares =
+      product.squares ? squaresFor(writer, product.squares, planMatmul(shape).tileCount(), name) : Value();
   plan::MatmulOp::create(writer.builder, product.location, writer.buffers.lookup(matmul.getLhs()),
                          writer.buffers.lookup(matmul.getRhs()),
                          sum ? sum : writer.bufferFor(product.result, name), product.bias, workspace,

@@ -193,9 +193,9 @@ private:
 LogicalResult verifyCommands(ModuleOp module, const Blame &blame) {
   llvm::StringSet<> launched;
   module.walk([&](plan::LaunchOp launch) { launched.insert(launch.getKernel()); });
-  module.walk([&](plan::MatmulOp product) {
-    if (product.getUpdate())
-      launched.insert(*product.getUpdate());
+  module.walk([&](plan::ProductOpInterface product) {
+    if (FlatSymbolRefAttr update = product.getUpdateAttr())
+      launched.insert(update.getValue());
   });
   for (Operation &op : *module.getBody()) {
     if (isa<func::FuncOp, ir::VariableOp>(op))

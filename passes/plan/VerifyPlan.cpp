@@ -205,13 +205,14 @@ private:
     };
     if (auto launch = dyn_cast<plan::LaunchOp>(*a.command))
       return mayLieOver(launch.getKernel(), read, write - launch.getInputs().size());
-    auto matmul = dyn_cast<plan::MatmulOp>(*a.command);
-    if (!matmul || !matmul.getUpdate())
+    auto product = dyn_cast<plan::ProductOpInterface>(*a.command);
+    if (!product || !product.getUpdateAttr())
       return isa<plan::AllReduceOp>(*a.command); // ranks may write the sum over their parts
     constexpr size_t factors = 2; // in front; they outlast the update, whose first argument is the product
-    const size_t firstWrite = factors + matmul.getUpdateInputs().size() + (matmul.getSquares() ? 1 : 0);
+    const size_t firstWrite = factors + product.getUpdateInputs().size() + (product.getWorkspace() ? 1 : 0) +
+                              (product.getSquares() ? 1 : 0);
     return read >= factors && write >= firstWrite &&
-           mayLieOver(*matmul.getUpdate(), read - factors + 1, write - firstWrite);
+           mayLieOver(product.getUpdateAttr().getValue(), read - factors + 1, write - firstWrite);
   }
 
   /// What is summed over ranks where it lies is written there by who computes it, and read there: nothing is

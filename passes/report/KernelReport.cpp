@@ -159,8 +159,8 @@ static llvm::json::Array opsOf(plan::ProductOpInterface product) {
   llvm::json::Array ops{product->getName().stripDialect()};
   for (StringRef name : epilogueOf(product))
     ops.push_back(name.split('.').second);
-  if (auto matmul = dyn_cast<plan::MatmulOp>(*product); matmul && matmul.getUpdate())
-    for (const llvm::json::Value &name : opsOf(plan::updateOf(matmul)))
+  if (plan::KernelOp update = plan::updateOf(product))
+    for (const llvm::json::Value &name : opsOf(update))
       ops.push_back(name);
   return ops;
 }

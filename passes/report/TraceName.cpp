@@ -36,7 +36,8 @@ static std::string nameOf(plan::ConvOp conv) {
                   .width = extent(conv.getInput(), 2),
                   .channels_last = conv.getChannelsLast(),
                   .tf32 = conv.getTf32(),
-                  .epilogue = epilogueOf(conv)}
+                  .epilogue = epilogueOf(conv),
+                  .update = conv.getUpdate().value_or("").str()}
       .text();
 }
 

@@ -30,7 +30,7 @@ DenseMap<Operation *, int64_t> endsOfWriting(plan::ProgramOp program) {
   int64_t position = 0;
   for (auto command : (*streams.begin()).getBody().getOps<plan::CommandOpInterface>()) {
     position += positionsOf(command);
-    auto product = dyn_cast<plan::MatmulOp>(*command);
+    auto product = dyn_cast<plan::ProductOpInterface>(*command);
     const bool isStored = !product || !canUpdateInProduct(product);
     for (Value written : command.getWrites())
       ends[plan::bufferOf(written)] = isStored ? position : 0;

@@ -11,9 +11,9 @@ namespace gpuc {
 bool isUpdate(plan::LaunchOp launch, mlir::Block &body);
 
 /// The tiles in which the host computes the product, if it can hand them to an update.
-std::optional<ProductTiles> tilesForUpdate(plan::MatmulOp product);
+std::optional<ProductTiles> tilesForUpdate(plan::ProductOpInterface product);
 
 /// Whether the product makes a gradient that would not be stored if nobody but an update read it.
-bool canUpdateInProduct(plan::MatmulOp product);
+bool canUpdateInProduct(plan::ProductOpInterface product);
 
 } // namespace gpuc

@@ -16,6 +16,13 @@ class ConvKernel : public TiledKernel<ConvProblem, ConvOperands> {
   /// make a convolution; too small a workspace; a CPU without micro-kernels.
   static Result<ConvKernel> create(const ConvShape& shape, int64_t workspace_bytes);
 
+  /// Before the first run: has a filter's gradient handed to its update, instead of stored. Errors: a shape
+  /// of which convGradientTiles() has no tiles; more operands than kMostUpdateOperands.
+  Status handTo(const TileUpdate& update);
+
+  /// In which a filter's gradient may be handed on.
+  const std::optional<GradientTiles>& gradientTiles() const { return problem_.tiles; }
+
   /// Computes tiles [begin, end) of a phase. Allocates nothing.
   void run(int phase, const ConvOperands& operands, int64_t begin, int64_t end) const {
     TiledKernel::run(phase, operandsOfPhase(problem_, static_cast<size_t>(phase), operands), begin, end);

@@ -24,10 +24,10 @@ bool isCutInOrder(const MatmulKernel& kernel, uint32_t operand) {
   return (operand == c && p.m == 1) || (operand == b && p.transpose_b);
 }
 
-/// Images come in order, what all tiles read does not.
+/// Images come in order, what all tiles read does not; squares, and what an update reads and writes, as c.
 bool isCutInOrder(const ConvKernel&, uint32_t operand) {
   enum { image = 0, c = 2, mask = 5 };
-  return operand == image || operand == c || operand == mask;
+  return operand == image || operand == c || operand >= mask;
 }
 
 /// Heads do.
@@ -219,50 +219,71 @@ std::unique_ptr<LibraryKernel> asLibraryKernel(MatmulKernel kernel) {
   return *prepared<MatmulOperands, kMatmulOperands>(Result(std::move(kernel)));
 }
 
-/// As many as the product has tiles.
-static Status checkSquares(const fb::Matmul& matmul) {
-  if (!matmul.squares()) return okStatus();
-  const MatmulShape shape = shapeOf(matmul);
-  const uint64_t bytes = matmul.squares()->size();
-  if (canSumSquares(shape) &&
-      bytes == static_cast<uint64_t>(planMatmul(shape).tileCount() * sizeOf(shape.type)))
+/// As many as the product has tiles, if there are any; none: it has none.
+static Status checkSquares(const fb::Operand* squares, DataType type, std::optional<int64_t> tiles,
+                           const char* what) {
+  if (!squares || (tiles && squares->size() == static_cast<uint64_t>(*tiles * sizeOf(type))))
     return okStatus();
-  return errorf(
-      "matmul: the plan's squares are of other tiles; compile the plan again with this version of gpuc");
+  return errorf("%s: the plan's squares are of other tiles; compile the plan again with this version of gpuc",
+                what);
 }
 
+/// Of a weight's gradient that is handed on.
+struct TileCut {
+  int64_t rows, columns, stride;
+};
+
 /// The tiles for which the update was compiled must be those of the product.
-static Result<MatmulKernel> makeUpdatingMatmul(const fb::Matmul& matmul, const fb::Update& update,
-                                               std::span<const KernelFunction> generated) {
-  const MatmulShape shape = shapeOf(matmul);
-  const std::optional<MatmulPlan> plan = planMatmulOfUpdate(shape);
-  if (!plan || plan->tile_m != static_cast<int64_t>(update.tile_rows()) ||
-      plan->tile_n != static_cast<int64_t>(update.tile_columns()) ||
-      plan->sumStride() != static_cast<int64_t>(update.stride()))
-    return errorf(
-        "matmul: the plan's update is of other tiles; compile the plan again with this version of gpuc");
-  const double tile_elements = static_cast<double>(plan->tile_m * plan->tile_n);
-  return MatmulKernel::create(shape,
-                              {.compute = generated[update.kernel()],
-                               .operands = 1 + size_t{countOf(update.reads())} + countOf(update.writes()),
-                               .tile_ns = 10'000 * tile_elements / static_cast<double>(update.grain())});
+static Result<TileUpdate> updateBy(const fb::Update& update, const std::optional<TileCut>& tiles,
+                                   std::span<const KernelFunction> generated, const char* what) {
+  if (!tiles || tiles->rows != static_cast<int64_t>(update.tile_rows()) ||
+      tiles->columns != static_cast<int64_t>(update.tile_columns()) ||
+      tiles->stride != static_cast<int64_t>(update.stride()))
+    return errorf("%s: the plan's update is of other tiles; compile the plan again with this version of gpuc",
+                  what);
+  const double tile_elements = static_cast<double>(tiles->rows * tiles->columns);
+  return TileUpdate{.compute = generated[update.kernel()],
+                    .operands = 1 + size_t{countOf(update.reads())} + countOf(update.writes()),
+                    .tile_ns = 10'000 * tile_elements / static_cast<double>(update.grain())};
+}
+
+static Result<Made> makeMatmul(const fb::Matmul& matmul, std::span<const KernelFunction> generated,
+                               int64_t parts) {
+  MatmulShape shape = shapeOf(matmul);
+  std::optional<int64_t> squared;
+  if (matmul.squares() && canSumSquares(shape)) squared = planMatmul(shape).tileCount();
+  GPUC_RETURN_IF_ERROR(checkSquares(matmul.squares(), shape.type, squared, "matmul"));
+  if (matmul.update()) {
+    std::optional<TileCut> tiles;
+    if (const std::optional<MatmulPlan> plan = planMatmulOfUpdate(shape))
+      tiles = {plan->tile_m, plan->tile_n, plan->sumStride()};
+    GPUC_ASSIGN_OR_RETURN(const TileUpdate update, updateBy(*matmul.update(), tiles, generated, "matmul"));
+    return prepared<MatmulOperands, kMatmulOperands>(MatmulKernel::create(shape, update));
+  }
+  shape.m /= parts;
+  return prepared<MatmulOperands, kMatmulOperands>(MatmulKernel::create(shape, bytesOf(matmul.workspace())));
+}
+
+static Result<Made> makeConv(const fb::Conv& conv, std::span<const KernelFunction> generated) {
+  const ConvShape shape = shapeOf(conv);
+  GPUC_ASSIGN_OR_RETURN(ConvKernel kernel, ConvKernel::create(shape, bytesOf(conv.workspace())));
+  const std::optional<GradientTiles>& tiles = kernel.gradientTiles();
+  GPUC_RETURN_IF_ERROR(
+      checkSquares(conv.squares(), shape.type, tiles ? std::optional(tiles->count()) : std::nullopt, "conv"));
+  if (conv.update()) {
+    std::optional<TileCut> cut;
+    if (tiles) cut = {tiles->tile_rows, tiles->tile_columns, tiles->stride};
+    GPUC_ASSIGN_OR_RETURN(const TileUpdate update, updateBy(*conv.update(), cut, generated, "conv"));
+    GPUC_RETURN_IF_ERROR(kernel.handTo(update));
+  }
+  return prepared<ConvOperands, kConvOperands>(Result(std::move(kernel)));
 }
 
 Result<std::unique_ptr<LibraryKernel>> makeLibraryKernel(const fb::Command& command,
                                                          std::span<const KernelFunction> generated,
                                                          int64_t parts) {
-  if (const fb::Matmul* matmul = command.work_as_Matmul()) {
-    GPUC_RETURN_IF_ERROR(checkSquares(*matmul));
-    if (const fb::Update* update = matmul->update())
-      return prepared<MatmulOperands, kMatmulOperands>(makeUpdatingMatmul(*matmul, *update, generated));
-    MatmulShape shape = shapeOf(*matmul);
-    shape.m /= parts;
-    return prepared<MatmulOperands, kMatmulOperands>(
-        MatmulKernel::create(shape, bytesOf(matmul->workspace())));
-  }
-  if (const fb::Conv* conv = command.work_as_Conv())
-    return prepared<ConvOperands, kConvOperands>(
-        ConvKernel::create(shapeOf(*conv), bytesOf(conv->workspace())));
+  if (const fb::Matmul* matmul = command.work_as_Matmul()) return makeMatmul(*matmul, generated, parts);
+  if (const fb::Conv* conv = command.work_as_Conv()) return makeConv(*conv, generated);
   if (const fb::Attention* attention = command.work_as_Attention())
     return prepared<AttentionOperands, kAttentionOperands>(
         AttentionKernel::create(shapeOf(*attention), bytesOf(attention->workspace())));

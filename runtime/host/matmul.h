@@ -6,19 +6,11 @@
 
 #include "runtime/host/matmul/micro_kernel.h"
 #include "runtime/host/matmul/vector_kernels.h"
+#include "runtime/host/tile_update.h"
 #include "runtime/host/tiled_kernel.h"
 #include "runtime/workspace/matmul_plan.h"
 
 namespace gpuc {
-
-/// What takes the place of c: generated code that is handed each tile as soon as its sums are made. It is
-/// called with the tile's number, as MatmulPlan counts them, and the operands: the tile first, as if c began
-/// there whose rows lie MatmulPlan::sumStride() apart.
-struct MatmulUpdate {
-  void (*compute)(void* const* operands, int64_t begin, int64_t end) = nullptr;
-  size_t operands = 0;  // with the tile
-  double tile_ns = 0;   // what it adds to a tile, by estimate
-};
 
 /// Addresses of one execution. Aligned to their element type at least; 64 bytes are faster. c overlaps no
 /// other.
@@ -30,7 +22,7 @@ struct MatmulOperands {
   void* workspace = nullptr;   // matmulWorkspaceBytes(shape), null where that is 0
   const void* mask = nullptr;  // as c lies; null exactly where the shape has none
   void* squares = nullptr;     // an element for each tile; null exactly where the shape has none
-  void* const* of_update = nullptr;  // MatmulUpdate's, but for the tile; where there is one, c is null
+  void* const* of_update = nullptr;  // the update's, but for the tile; where there is one, c is null
 };
 
 /// A plan with its machine code.
@@ -38,7 +30,7 @@ struct MatmulProblem {
   MatmulPlan plan;
   MicroKernelSet micro_kernels;
   const VectorKernelTable* vector_kernels = nullptr;
-  MatmulUpdate update;
+  TileUpdate update;  // of tiles as the plan counts them, whose rows lie sumStride() apart
   std::vector<TilePhase<MatmulProblem, MatmulOperands>> phases;  // one
 };
 
@@ -54,7 +46,7 @@ class MatmulKernel : public TiledKernel<MatmulProblem, MatmulOperands> {
 
   /// The same of a weight's gradient, which its update takes. Errors: a shape of which planMatmulOfUpdate()
   /// has no plan; more operands than kMostUpdateOperands.
-  static Result<MatmulKernel> create(const MatmulShape& shape, const MatmulUpdate& update);
+  static Result<MatmulKernel> create(const MatmulShape& shape, const TileUpdate& update);
 
   /// The same for a plan that the caller chose, where the tests compare the methods and the benchmarks tune
   /// them.

@@ -17,6 +17,9 @@ struct EpilogueName {
   }
 };
 
+/// ", fc1.weight.sgd_update": what takes the result.
+inline std::string behind(const std::string& update) { return update.empty() ? "" : ", " + update; }
+
 /// "12x64x64": extents.
 template <typename Extents>
 std::string joinExtents(const Extents& extents) {
@@ -39,7 +42,7 @@ struct MatmulName {
 
   std::string text() const {
     return "matmul " + shape() + (tf32 ? " tf32" : "") + (accumulate ? " added" : "") + epilogue.text() +
-           (update.empty() ? "" : ", " + update);
+           behind(update);
   }
 };
 
@@ -50,6 +53,7 @@ struct ConvName {
   uint64_t batch = 1, height = 1, width = 1;
   bool channels_last = false, tf32 = false;
   EpilogueName epilogue;
+  std::string update = {};  // as of a product
 
   std::string text() const {
     constexpr const char* kKinds[] = {"conv ", "conv input gradient ", "conv filter gradient "};
@@ -57,7 +61,7 @@ struct ConvName {
                                           images = {batch, height, width};
     return kKinds[kind] + std::to_string(in_channels) + "→" + std::to_string(out_channels) + " " +
            joinExtents(kernel) + " on " + joinExtents(images) + (channels_last ? " channels last" : "") +
-           (tf32 ? " tf32" : "") + epilogue.text();
+           (tf32 ? " tf32" : "") + epilogue.text() + behind(update);
   }
 };
 

@@ -30,20 +30,26 @@ Operands operandsOf(const fb::Launch& launch) {
   return list;
 }
 
-Operands operandsOf(const fb::Matmul& m) {
-  const fb::Update* update = m.update();
-  Operands list = pair(update           ? kUpdatingMatmulOperands
-                       : m.accumulate() ? kAccumulatingMatmulOperands
-                                        : kMatmulOperands,
-                       {m.a(), m.b(), m.c(), m.bias(), m.workspace(), m.mask(), m.squares()});
+/// A product's own operands, and those of its update.
+template <typename Product>
+Operands productOperands(std::span<const OperandUse> uses, const Product& p) {
+  Operands list = pair(uses, {p.a(), p.b(), p.c(), p.bias(), p.workspace(), p.mask(), p.squares()});
+  const fb::Update* update = p.update();
   if (!update) return list;
   for (const fb::Operand* operand : each(update->reads())) list.push_back({operand, kUpdateRead});
   for (const fb::Operand* operand : each(update->writes())) list.push_back({operand, kUpdateWrite});
   return list;
 }
 
+Operands operandsOf(const fb::Matmul& m) {
+  return productOperands(m.update()       ? kUpdatingMatmulOperands
+                         : m.accumulate() ? kAccumulatingMatmulOperands
+                                          : kMatmulOperands,
+                         m);
+}
+
 Operands operandsOf(const fb::Conv& c) {
-  return pair(kConvOperands, {c.a(), c.b(), c.c(), c.bias(), c.workspace(), c.mask()});
+  return productOperands(c.update() ? kUpdatingConvOperands : kConvOperands, c);
 }
 
 Operands operandsOf(const fb::Attention& a) {

@@ -55,14 +55,18 @@ inline constexpr auto kUpdatingMatmulOperands = matmulOperands(MatmulResult::upd
 inline constexpr OperandUse kUpdateRead = {.name = "operand of its update", .in_place = true};
 inline constexpr OperandUse kUpdateWrite = {.name = "result of its update", .role = Role::write};
 
-/// c is what the kind computes of a and b.
-inline constexpr std::array<OperandUse, 6> kConvOperands = {
-    {{.name = "a"},
-     {.name = "b"},
-     {.name = "c", .role = Role::write},
-     {.name = "bias", .optional = true},
-     {.name = "workspace", .role = Role::workspace, .optional = true},
-     {.name = "mask", .optional = true}}};
+/// c is what the kind computes of a and b. Behind these come the operands of an update, as of a product.
+constexpr std::array<OperandUse, 7> convOperands(bool is_updating) {
+  return {{{.name = "a"},
+           {.name = "b"},
+           {.name = "c", .role = Role::write, .optional = is_updating},
+           {.name = "bias", .optional = true},
+           {.name = "workspace", .role = Role::workspace, .optional = true},
+           {.name = "mask", .optional = true},
+           {.name = "squares", .role = Role::write, .optional = true}}};
+}
+inline constexpr auto kConvOperands = convOperands(false);
+inline constexpr auto kUpdatingConvOperands = convOperands(true);
 
 /// Of attention, which has no cotangents, or of its gradient, which reads what attention wrote.
 constexpr std::array<OperandUse, 14> attentionOperands(bool is_gradient) {

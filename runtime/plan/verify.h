@@ -50,7 +50,11 @@ Status verifyAttention(const fb::Attention& attention);
 
 /// A convolution whose operands lie within their buffers: its numbers, that the operands have just the bytes
 /// that they say, and that the target computes it.
-Status verifyConv(const fb::Conv& conv, fb::TargetKind target);
+Status verifyConv(const fb::Plan& plan, const fb::Conv& conv);
+
+/// The squares of a product's tiles, of elements of `type`; what takes the tiles. `what` names the command.
+Status verifySquares(const fb::Plan& plan, const fb::Operand& squares, DataType type, const char* what);
+Status verifyUpdate(const fb::Plan& plan, const fb::Update& update, const char* what);
 
 /// TF32 is how tensor cores multiply f32. `what` names the command.
 template <typename Product>

@@ -52,6 +52,19 @@ Status verifyForCuda(const fb::Conv& conv) {
   return okStatus();
 }
 
+/// The squares of a filter's gradient, and what takes its tiles.
+Status verifyGradient(const fb::Plan& plan, const fb::Conv& conv) {
+  if (!conv.squares() && !conv.update()) return okStatus();
+  if (conv.kind() != fb::ConvKind::filter_gradient)
+    return errorf("conv: with %s, which a filter's gradient has alone, of kind %d",
+                  conv.update() ? "an update" : "squares", int(conv.kind()));
+  if (conv.squares())
+    GPUC_RETURN_IF_ERROR(verifySquares(plan, *conv.squares(), static_cast<DataType>(conv.type()), "conv"));
+  if (!conv.update()) return okStatus();
+  if (conv.c()) return errorf("conv: with an update, which takes a filter's gradient that is not stored");
+  return verifyUpdate(plan, *conv.update(), "conv");
+}
+
 Status verifyForHost(const fb::Conv& conv) {
   if (conv.channels_last())
     return errorf("conv: channels lie last, which the host does not compute; compile for cuda");
@@ -60,7 +73,8 @@ Status verifyForHost(const fb::Conv& conv) {
 
 }  // namespace
 
-Status verifyConv(const fb::Conv& conv, fb::TargetKind target) {
+Status verifyConv(const fb::Plan& plan, const fb::Conv& conv) {
+  const fb::TargetKind target = plan.target()->kind();
   GPUC_RETURN_IF_ERROR(verifyTf32(conv, "conv", target));
   GPUC_RETURN_IF_ERROR(target == fb::TargetKind::cuda ? verifyForCuda(conv) : verifyForHost(conv));
   if (conv.kind() > fb::ConvKind::MAX || !isFloat(static_cast<DataType>(conv.type())))
@@ -72,6 +86,7 @@ Status verifyConv(const fb::Conv& conv, fb::TargetKind target) {
                   conv.groups(), conv.in_channels(), conv.out_channels());
   GPUC_RETURN_IF_ERROR(verifyAxis(conv.height(), "height"));
   GPUC_RETURN_IF_ERROR(verifyAxis(conv.width(), "width"));
+  GPUC_RETURN_IF_ERROR(verifyGradient(plan, conv));
 
   const bool forward = conv.kind() == fb::ConvKind::forward;
   const bool input_gradient = conv.kind() == fb::ConvKind::input_gradient;
@@ -81,8 +96,9 @@ Status verifyConv(const fb::Conv& conv, fb::TargetKind target) {
   const fb::ConvAxis &height = *conv.height(), &width = *conv.width();
   GPUC_RETURN_IF_ERROR(verifyTensor(conv, *input, "the input", conv.batch(), conv.in_channels(),
                                     height.input(), width.input()));
-  GPUC_RETURN_IF_ERROR(verifyTensor(conv, *filter, "the filter", conv.out_channels(),
-                                    conv.in_channels() / conv.groups(), height.kernel(), width.kernel()));
+  if (filter)  // a gradient that is handed on is nowhere
+    GPUC_RETURN_IF_ERROR(verifyTensor(conv, *filter, "the filter", conv.out_channels(),
+                                      conv.in_channels() / conv.groups(), height.kernel(), width.kernel()));
   GPUC_RETURN_IF_ERROR(verifyTensor(conv, *output, "the output", conv.batch(), conv.out_channels(),
                                     height.output(), width.output()));
   if (!forward && (conv.bias() || conv.relu()))

@@ -56,7 +56,7 @@ class CommandVerifier {
       case fb::Work::Matmul:
         return verify(*command.work_as_Matmul());
       case fb::Work::Conv:
-        return verifyConv(*command.work_as_Conv(), plan_.target()->kind());
+        return verifyConv(plan_, *command.work_as_Conv());
       case fb::Work::Attention:
         return verifyAttention(*command.work_as_Attention());
       case fb::Work::Copy:
@@ -167,8 +167,8 @@ class CommandVerifier {
     GPUC_RETURN_IF_ERROR(verifyMatrix(matmul, *matmul.a(), "a", m, k, batch, matmul.batch_stride_a()));
     GPUC_RETURN_IF_ERROR(verifyMatrix(matmul, *matmul.b(), "b", k, n, batch, matmul.batch_stride_b()));
     GPUC_RETURN_IF_ERROR(verifyWorkspace(plan_, matmul.workspace(), "matmul"));
-    if (matmul.squares()) GPUC_RETURN_IF_ERROR(verifySquares(matmul));
-    if (matmul.update()) return verifyUpdate(matmul, *matmul.update());
+    if (matmul.squares()) GPUC_RETURN_IF_ERROR(verifySquaresOf(matmul));
+    if (matmul.update()) return verifyUpdateOf(matmul);
     GPUC_RETURN_IF_ERROR(verifyDense(matmul, *matmul.c(), "c", m, n, batch));
     if (matmul.accumulate() && (matmul.bias() || matmul.relu() || matmul.mask()))
       return errorf("matmul: adds to its result, which neither bias nor relu nor mask follows");
@@ -182,39 +182,18 @@ class CommandVerifier {
     return matmul.bias() ? verifyDense(matmul, *matmul.bias(), "bias", 1, n, 1) : okStatus();
   }
 
-  /// How many there are is the host's own affair.
-  Status verifySquares(const fb::Matmul& matmul) {
+  Status verifySquaresOf(const fb::Matmul& matmul) {
     if (matmul.batch() != 1 || matmul.bias() || matmul.mask() || matmul.relu() || matmul.accumulate())
       return errorf("matmul: with squares of what something follows, or of several matrices");
-    if (plan_.target()->kind() == fb::TargetKind::cuda)
-      return errorf("matmul: with squares, which products have on the host alone");
-    const auto type = static_cast<DataType>(matmul.type());
-    if (!beginsAtElement(*matmul.squares(), type) ||
-        matmul.squares()->size() % static_cast<uint64_t>(sizeOf(type)) != 0)
-      return errorf("matmul: squares begin or end within an element");
-    return okStatus();
+    return verifySquares(plan_, *matmul.squares(), static_cast<DataType>(matmul.type()), "matmul");
   }
 
-  /// That the kernel is called with tiles of c is between it and the host's kernel of that shape, which the
-  /// host holds against these numbers when it loads the plan.
-  Status verifyUpdate(const fb::Matmul& matmul, const fb::Update& update) {
+  Status verifyUpdateOf(const fb::Matmul& matmul) {
     if (matmul.batch() != 1 || matmul.c() || matmul.bias() || matmul.mask() || matmul.relu() ||
         matmul.accumulate())
       return errorf(
           "matmul: with an update, which takes one matrix that is not stored and that nothing else follows");
-    if (plan_.target()->kind() == fb::TargetKind::cuda)
-      return errorf("matmul: with an update, which products have on the host alone");
-    if (update.kernel() >= countOf(plan_.kernels()))
-      return errorf("matmul: with an update by kernel %" PRIu32 " of %" PRIu32, update.kernel(),
-                    countOf(plan_.kernels()));
-    const uint64_t operands = 1 + uint64_t{countOf(update.reads())} + countOf(update.writes());
-    if (const uint32_t takes = plan_.kernels()->Get(update.kernel())->operands(); operands != takes)
-      return errorf("matmul: with an update of %" PRIu64 " operands, its kernel takes %" PRIu32, operands,
-                    takes);
-    if (update.grain() == 0 || update.grain() > kMostExecutions)
-      return errorf("matmul: with an update whose grain is %" PRIu64 ", expected 1 to %" PRIu64,
-                    update.grain(), kMostExecutions);
-    return okStatus();
+    return verifyUpdate(plan_, *matmul.update(), "matmul");
   }
 
   /// An operand of `batch` matrices that lie `stride` elements apart, or of one that serves the whole batch.

@@ -11,21 +11,23 @@ EpilogueName epilogueOf(const Product& product) {
   return {product.bias() != nullptr, product.relu(), product.mask() != nullptr};
 }
 
+std::string updateName(const fb::Plan& plan, const fb::Update* update) {
+  return update ? std::string(textOf(plan.kernels()->Get(update->kernel())->name())) : "";
+}
+
 std::string nameOf(const fb::Plan& plan, const fb::Matmul& matmul) {
-  const fb::Update* update = matmul.update();
-  return MatmulName{
-      .batch = matmul.batch(),
-      .m = matmul.m(),
-      .n = matmul.n(),
-      .k = matmul.k(),
-      .tf32 = matmul.tf32(),
-      .accumulate = matmul.accumulate(),
-      .epilogue = epilogueOf(matmul),
-      .update = update ? std::string(textOf(plan.kernels()->Get(update->kernel())->name())) : ""}
+  return MatmulName{.batch = matmul.batch(),
+                    .m = matmul.m(),
+                    .n = matmul.n(),
+                    .k = matmul.k(),
+                    .tf32 = matmul.tf32(),
+                    .accumulate = matmul.accumulate(),
+                    .epilogue = epilogueOf(matmul),
+                    .update = updateName(plan, matmul.update())}
       .text();
 }
 
-std::string nameOf(const fb::Conv& conv) {
+std::string nameOf(const fb::Plan& plan, const fb::Conv& conv) {
   return ConvName{.kind = static_cast<int>(conv.kind()),
                   .in_channels = conv.in_channels(),
                   .out_channels = conv.out_channels(),
@@ -36,7 +38,8 @@ std::string nameOf(const fb::Conv& conv) {
                   .width = conv.width()->input(),
                   .channels_last = conv.channels_last(),
                   .tf32 = conv.tf32(),
-                  .epilogue = epilogueOf(conv)}
+                  .epilogue = epilogueOf(conv),
+                  .update = updateName(plan, conv.update())}
       .text();
 }
 
@@ -67,7 +70,7 @@ std::string nameOf(const fb::Plan& plan, const fb::Program& program, const fb::C
   if (const fb::Launch* launch = command.work_as_Launch())
     return std::string(textOf(plan.kernels()->Get(launch->kernel())->name()));
   if (const fb::Matmul* matmul = command.work_as_Matmul()) return nameOf(plan, *matmul);
-  if (const fb::Conv* conv = command.work_as_Conv()) return nameOf(*conv);
+  if (const fb::Conv* conv = command.work_as_Conv()) return nameOf(plan, *conv);
   if (const fb::Attention* attention = command.work_as_Attention()) return nameOf(*attention);
   if (const fb::Copy* copy = command.work_as_Copy()) return nameOf(program, *copy);
   if (const fb::Record* record = command.work_as_Record())

@@ -87,6 +87,12 @@ constexpr int64_t convFilterParts(const ConvShape& shape) {
   return parts == 1 && !rounds ? 0 : parts;
 }
 
+/// Elements of a filter's gradient whose parts one tile adds up: whole rows, where they are not too long.
+constexpr int64_t convSumElements(const ConvShape& shape) {
+  constexpr int64_t kMost = 4096;
+  return shape.patchRows() > kMost ? kMost : kMost / shape.patchRows() * shape.patchRows();
+}
+
 /// Bytes of workspace that the host's convolution of this shape needs: the parts of a filter's gradient, if
 /// there are several; of f16 and bf16 the filter as f32, and the input's gradient in f32, to which each tap
 /// is added (a pointwise one is made block by block, and the direct method adds up in registers). What else

@@ -122,6 +122,32 @@ const CommandCase kConvolutions[] = {
      "the mask is"},
     {"MaskOfForward", [](fb::PlanT& p) { convOf(p).mask = std::make_unique<fb::OperandT>(*convOf(p).c); },
      "a mask, which follows an input's gradient alone, behind kind 0"},
+    {"SquaresOfForward",
+     [](fb::PlanT& p) { convOf(p).squares = std::make_unique<fb::OperandT>(*convOf(p).c); },
+     "conv: with squares, which a filter's gradient has alone, of kind 0"},
+    {"Squares",
+     [](fb::PlanT& p) {
+       convOf(p, 2).squares = std::make_unique<fb::OperandT>(*convOf(p, 2).c);
+       convOf(p, 2).squares->size -= 2;
+     },
+     "conv: squares begin or end within an element"},
+    {"SquaresOnCuda",
+     [](fb::PlanT& p) {
+       p.target->kind = fb::TargetKind::cuda;
+       convOf(p, 2).squares = std::make_unique<fb::OperandT>(*convOf(p, 2).c);
+     },
+     "conv: with squares, which products have on the host alone"},
+    {"UpdateOfInput", [](fb::PlanT& p) { convOf(p, 1).update = std::make_unique<fb::UpdateT>(); },
+     "conv: with an update, which a filter's gradient has alone, of kind 1"},
+    {"UpdateAndResult", [](fb::PlanT& p) { convOf(p, 2).update = std::make_unique<fb::UpdateT>(); },
+     "conv: with an update, which takes a filter's gradient that is not stored"},
+    {"UpdateKernel",
+     [](fb::PlanT& p) {
+       convOf(p, 2).c.reset();
+       convOf(p, 2).update = std::make_unique<fb::UpdateT>();
+     },
+     "conv: with an update by kernel 0 of 0"},
+    {"NeitherResultNorUpdate", [](fb::PlanT& p) { convOf(p, 2).c.reset(); }, "conv without c"},
     {"FilterOfGradient", [](fb::PlanT& p) { convOf(p, 2).c->offset = 4; }, "leaves buffer 'dw'"},
     {"Workspace", [](fb::PlanT& p) { convOf(p, 2).workspace->size = 1 << 20; }, "leaves buffer 'workspace'"},
     {"Location", [](fb::PlanT& p) { convOf(p).batch = 0; }, "('conv1')"},

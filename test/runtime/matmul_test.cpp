@@ -231,12 +231,10 @@ TEST(Matmul, OnlyOneMatrixIsHandedOn) {
   MatmulShape several = shape;
   several.batch = 2;
   EXPECT_FALSE(planMatmulOfUpdate(several).has_value());
-  EXPECT_EQ(
-      MatmulKernel::create(several, MatmulUpdate{.compute = Taker<float>::take, .operands = 2}).message(),
-      "matmul: of a shape whose tiles cannot be handed to a weight's update");
-  EXPECT_EQ(
-      MatmulKernel::create(shape, MatmulUpdate{.compute = Taker<float>::take, .operands = 99}).message(),
-      "matmul: with a weight's update of 99 operands, at most 32");
+  EXPECT_EQ(MatmulKernel::create(several, TileUpdate{.compute = Taker<float>::take, .operands = 2}).message(),
+            "matmul: of a shape whose tiles cannot be handed to a weight's update");
+  EXPECT_EQ(MatmulKernel::create(shape, TileUpdate{.compute = Taker<float>::take, .operands = 99}).message(),
+            "matmul: with a weight's update of 99 operands, at most 32");
 }
 
 // relu of NaN is NaN, of -0 it is +0; in whole vectors and in what is left.

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "runtime/workspace/conv_tiles.h"
 #include "runtime/workspace/matmul_plan.h"
 #include "test/runtime/session_helpers.h"
 
@@ -200,11 +201,13 @@ class Mutator {
   fb::DataType anyType() { return static_cast<fb::DataType>(below(kDataTypeCount + 1)); }
 
   void mutate(fb::ConvT& c) {
-    std::unique_ptr<fb::OperandT>* operands[] = {&c.a, &c.b, &c.c, &c.bias, &c.mask, &c.workspace};
+    std::unique_ptr<fb::OperandT>* operands[] = {&c.a,    &c.b,         &c.c,      &c.bias,
+                                                 &c.mask, &c.workspace, &c.squares};
     uint64_t* numbers[] = {&c.batch, &c.groups, &c.in_channels, &c.out_channels};
+    if (c.update && below(3) == 0) return mutate(*c.update);
     switch (below(6)) {
       case 0:
-        return mutateOperand(*operands[below(6)]);
+        return mutateOperand(*operands[below(7)]);
       case 1:
         return change(*numbers[below(4)]);
       case 2:
@@ -455,13 +458,49 @@ PlanBuilder updatePlan() {
   return builder;
 }
 
+/// The same of a filter, whose gradient lies in the workspace part by part.
+PlanBuilder filterUpdatePlan() {
+  PlanBuilder builder(1, TargetKind::host);
+  const uint32_t w = builder.variable("w", DataType::f32, {20, 6, 3, 3}),
+                 x = builder.buffer("x", DataType::f32, {4, 6, 9, 8}),
+                 dy = builder.buffer("dy", DataType::f32, {4, 20, 9, 8});
+  fb::ProgramT& program = builder.program("f");
+  PlanBuilder::input(program, "x", x);
+  PlanBuilder::input(program, "dy", dy);
+  fb::ConvT& conv = builder.conv(program.streams[0]->commands, fb::ConvKind::filter_gradient, x, w, dy, 1);
+  const ConvAxis height{.input = 9, .output = 9, .kernel = 3, .low = 1, .high = 1},
+      width{.input = 8, .output = 8, .kernel = 3, .low = 1, .high = 1};
+  const ConvShape shape = {.kind = ConvKind::filter_gradient,
+                           .batch = 4,
+                           .in_channels = 6,
+                           .out_channels = 20,
+                           .height = height,
+                           .width = width};
+  const GradientTiles tiles = *convGradientTiles(shape);
+  const uint32_t squares = builder.buffer("squares", DataType::f32, {tiles.count()});
+  conv.squares = builder.operand({squares});
+  PlanBuilder::output(program, "squares", squares);
+  conv.workspace = builder.operand({builder.buffer("workspace", DataType::i8, {convWorkspaceBytes(shape)})});
+  conv.update = std::make_unique<fb::UpdateT>();
+  conv.update->kernel = builder.kernel("test_nothing", 3);
+  conv.update->reads.push_back(builder.operand({w}));
+  conv.update->writes.push_back(std::move(conv.c));
+  conv.update->tile_rows = static_cast<uint64_t>(tiles.tile_rows);
+  conv.update->tile_columns = static_cast<uint64_t>(tiles.tile_columns);
+  conv.update->stride = static_cast<uint64_t>(tiles.stride);
+  conv.update->grain = 1000;
+  return builder;
+}
+
 TEST(PlanFuzz, WhatPassesTheVerifierUpdatesWithinItsArena) {
   if (kSeesRaces) GTEST_SKIP() << "mutated plans may race, which ThreadSanitizer reports";
   constexpr int kMutations = 4000;
-  const Outcome outcome = runMutations(kMutations, updatePlan, /*device_may_refuse=*/true);
-  EXPECT_GT(outcome.refused, kMutations / 4);
-  EXPECT_GT(outcome.refused_by_device, 0);
-  EXPECT_GT(outcome.ran, kMutations / 50) << "too few mutations are harmless for this to say much";
+  for (auto make : {updatePlan, filterUpdatePlan}) {
+    const Outcome outcome = runMutations(kMutations, make, /*device_may_refuse=*/true);
+    EXPECT_GT(outcome.refused, kMutations / 4);
+    EXPECT_GT(outcome.refused_by_device, 0);
+    EXPECT_GT(outcome.ran, kMutations / 50) << "too few mutations are harmless for this to say much";
+  }
 }
 
 }  // namespace

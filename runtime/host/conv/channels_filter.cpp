@@ -2,6 +2,7 @@
 // and those of y's cotangent.
 #include <algorithm>
 
+#include "runtime/host/conv/gradient_tile.h"
 #include "runtime/host/conv/patch_block.h"
 
 namespace gpuc {
@@ -44,7 +45,7 @@ class ChannelsFilterTile {
     sums_ = keeps ? splitSums(split_) : reinterpret_cast<T*>(sum_scratch);
     if (round_ == 0) std::fill_n(sums_, inputs_ * s.taps() * cut_.lanes, T(0));
     addSplit();
-    if (!keeps) unpack();
+    if (!keeps) leave();
   }
 
   /// Of a tile of the first split: ((split 0 + split 1) + split 2) + …
@@ -58,7 +59,7 @@ class ChannelsFilterTile {
       const T* added = splitSums(split);
       for (int64_t i = 0; i < count; ++i) sums_[i] += added[i];
     }
-    unpack();
+    leave();
   }
 
  private:
@@ -69,18 +70,45 @@ class ChannelsFilterTile {
            tile * channelsSumElements(s, cut_);
   }
 
-  void unpack() {
+  /// The sums to the gradient, or to whoever takes them.
+  void leave() {
+    if constexpr (!kIsWidened<S>)
+      if (problem_.update.compute) return handOn();
     const ConvShape& s = problem_.shape;
+    S* to =
+        static_cast<S*>(operands_.c) + filterOffset(s, group_) + output_ * s.patchRows() + input_ * s.taps();
+    unpack(to, s.patchRows());
+    if constexpr (!kIsWidened<S>) passOn(problem_, operands_, tileAt(to, s.patchRows()));
+  }
+
+  /// By itself, so that only tiles that are handed on touch this much stack.
+  __attribute__((noinline)) void handOn() {
+    alignas(64) std::byte scratch[2 * kChannelsFilterRows * kChannelsRowBytes];
+    S* tile = reinterpret_cast<S*>(scratch);
+    const int64_t stride = problem_.tiles->stride;
+    unpack(tile, stride);
+    passOn(problem_, operands_, tileAt(reinterpret_cast<T*>(tile), stride));
+  }
+
+  GradientTile<T> tileAt(T* sums, int64_t stride) const {
+    const ConvShape& s = problem_.shape;
+    return {.row = group_ * s.groupOutputs() + output_,
+            .column = input_ * s.taps(),
+            .rows = outputs_,
+            .columns = inputs_ * s.taps(),
+            .sums = sums,
+            .stride = stride};
+  }
+
+  void unpack(S* to, int64_t stride) {
     problem_.patch_kernels->of<S>().channels.unpack({.channels = outputs_,
-                                                     .pixels = inputs_ * s.taps(),
+                                                     .pixels = inputs_ * problem_.shape.taps(),
                                                      .sums = sums_,
                                                      .pixel_stride = cut_.lanes,
                                                      .places = nullptr,
                                                      .first_place = 0,
-                                                     .picture = static_cast<S*>(operands_.c) +
-                                                                filterOffset(s, group_) +
-                                                                output_ * s.patchRows() + input_ * s.taps(),
-                                                     .channel_stride = s.patchRows()});
+                                                     .picture = to,
+                                                     .channel_stride = stride});
   }
 
   /// A split is a range of all rows of all parts of the round.

@@ -4,6 +4,7 @@
 // adds them up.
 #include <algorithm>
 
+#include "runtime/host/conv/gradient_tile.h"
 #include "runtime/host/conv/patch_block.h"
 
 namespace gpuc {
@@ -31,27 +32,37 @@ struct FilterTile {
 };
 
 /// The sums of a tile to the parts, or to the result: transposed, unless exchanged. Of 16-bit types first to
-/// `room`, to be rounded.
+/// `room`, to be rounded; and there for an update, instead of to the result.
 template <typename S>
 void leaveSums(const ConvProblem& problem, const ConvOperands& operands, const FilterTile& tile,
                const Computed<S>* sum, Computed<S>* room) {
   using T = Computed<S>;
   const GemmBlocks& b = problem.blocks;
-  const bool exchanged = problem.exchanged, rounds = kIsWidened<S> && !problem.sums_in_workspace;
+  const bool exchanged = problem.exchanged, whole = !problem.sums_in_workspace;
+  const bool rounds = kIsWidened<S> && whole, hands_on = problem.update.compute && whole;
   const int64_t outputs = exchanged ? tile.rows : tile.outputs, inputs = exchanged ? tile.outputs : tile.rows;
   const int64_t stride = exchanged ? b.n : b.m;
   const int64_t place = filterOffset(problem.shape, tile.group) +
                         (exchanged ? tile.row * stride + tile.output : tile.output * stride + tile.row);
-  T* target = static_cast<T*>(problem.sums_in_workspace ? operands.workspace : operands.c) +
-              tile.part * problem.shape.filterElements() + place;
-  if (rounds) target = room;
-  const int64_t target_stride = rounds ? inputs : stride;
+  T* target = room;
+  if (!rounds && !hands_on)
+    target = static_cast<T*>(whole ? operands.c : operands.workspace) +
+             tile.part * problem.shape.filterElements() + place;
+  const int64_t target_stride = rounds ? inputs : hands_on ? problem.tiles->stride : stride;
   for (int64_t output = 0; output < outputs; ++output)
     if (exchanged)
       std::copy_n(sum + output * problem.stride_b, inputs, target + output * target_stride);
     else
       for (int64_t input = 0; input < inputs; ++input)
         target[output * target_stride + input] = sum[input * problem.stride_b + output];
+  if (whole)
+    passOn<T>(problem, operands,
+              {.row = tile.group * problem.shape.groupOutputs() + (exchanged ? tile.row : tile.output),
+               .column = exchanged ? tile.output : tile.row,
+               .rows = outputs,
+               .columns = inputs,
+               .sums = target,
+               .stride = target_stride});
   if (rounds)
     problem.vector_kernels->of<S>().narrow(
         {outputs, inputs, room, target_stride, static_cast<S*>(operands.c) + place, stride});
@@ -117,20 +128,23 @@ void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& o
   leaveSums<S>(problem, operands, tile, sum, patches);
 }
 
-/// ((part 0 + part 1) + part 2) + … for kConvSumElements elements.
+/// ((part 0 + part 1) + part 2) + … for convSumElements() elements; of 16-bit types, and for an update,
+/// aside.
 template <typename S>
 void sumFilterGradient(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
   using T = Computed<S>;
-  const int64_t elements = problem.shape.filterElements();
-  const int64_t begin = tile * kConvSumElements, count = std::min(elements - begin, kConvSumElements);
+  const int64_t elements = problem.shape.filterElements(), most = convSumElements(problem.shape);
+  const int64_t begin = tile * most, count = std::min(elements - begin, most);
   const T* parts = static_cast<const T*>(operands.workspace) + begin;
-  S* dw = static_cast<S*>(operands.c) + begin;
-  alignas(64) T scratch[kIsWidened<S> ? kConvSumElements : 1];
-  T* sums = kIsWidened<S> ? scratch : reinterpret_cast<T*>(dw);
+  S* dw = problem.update.compute ? nullptr : static_cast<S*>(operands.c) + begin;
+  alignas(64) T scratch[kConvSumElements];
+  T* sums = kIsWidened<S> || !dw ? scratch : reinterpret_cast<T*>(dw);
   std::copy(parts, parts + count, sums);
   for (int64_t part = 1; part < problem.parts; ++part)
     for (int64_t i = 0; i < count; ++i) sums[i] += parts[part * elements + i];
-  if (kIsWidened<S>) problem.vector_kernels->of<S>().narrow({1, count, sums, 0, dw, 0});
+  if (kIsWidened<S>) return problem.vector_kernels->of<S>().narrow({1, count, sums, 0, dw, 0});
+  const int64_t columns = problem.shape.patchRows();
+  passOn<T>(problem, operands, {begin / columns, 0, count / columns, columns, sums, columns});
 }
 
 }  // namespace

@@ -174,6 +174,16 @@ double convTileNs(double flops, double packed, DataType type) {
   return flops * static_cast<double>(sizeOf(type)) / 480 + 0.3 * packed + 20;
 }
 
+Status ConvKernel::handTo(const TileUpdate& update) {
+  if (!problem_.tiles) return errorf("conv: of a shape whose tiles cannot be handed to a weight's update");
+  if (update.operands == 0 || update.operands > kMostUpdateOperands)
+    return errorf("conv: with a weight's update of %zu operands, at most %zu", update.operands,
+                  kMostUpdateOperands);
+  problem_.update = update;
+  problem_.phases.back().tile_ns += update.tile_ns;
+  return okStatus();
+}
+
 Result<ConvKernel> ConvKernel::create(const ConvShape& shape, int64_t workspace_bytes) {
   GPUC_RETURN_IF_ERROR(checkConvShape(shape));
   GPUC_RETURN_IF_ERROR(checkWorkspace("conv", workspace_bytes, convWorkspaceBytes(shape)));
@@ -187,6 +197,7 @@ Result<ConvKernel> ConvKernel::create(const ConvShape& shape, int64_t workspace_
   problem.shape = shape;
   problem.storage = shape.type;
   problem.shape.type = computedType(shape.type);
+  problem.tiles = convGradientTiles(shape);
   problem.correlation = correlationOf(problem.shape);
   problem.widened_filter = convWidenedFilter(shape);
   problem.method = convMethod(shape);
@@ -218,8 +229,8 @@ Result<ConvKernel> ConvKernel::create(const ConvShape& shape, int64_t workspace_
     cutFilter(problem);
   if (problem.sums_in_workspace)
     problem.phases.push_back(
-        {sumFilterGradientTile(problem.storage), ceilDivide(shape.filterElements(), kConvSumElements),
-         convTileNs(0, static_cast<double>(kConvSumElements * problem.parts) / 4, problem.shape.type)});
+        {sumFilterGradientTile(problem.storage), ceilDivide(shape.filterElements(), convSumElements(shape)),
+         convTileNs(0, static_cast<double>(convSumElements(shape) * problem.parts) / 4, problem.shape.type)});
   if (!direct) {
     GPUC_ASSIGN_OR_RETURN(problem.micro_kernels, makeBlockKernels(problem));
   }

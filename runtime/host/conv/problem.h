@@ -9,8 +9,9 @@
 #include "runtime/host/conv/patch_kernels.h"
 #include "runtime/host/matmul/micro_kernel.h"
 #include "runtime/host/matmul/vector_kernels.h"
+#include "runtime/host/tile_update.h"
 #include "runtime/host/tiled_kernel.h"
-#include "runtime/workspace/conv_workspace.h"
+#include "runtime/workspace/conv_tiles.h"
 
 namespace gpuc {
 
@@ -28,13 +29,15 @@ inline constexpr int64_t kConvPackBytes = 64;
 struct ConvOperands {
   const void* a = nullptr;
   const void* b = nullptr;
-  void* c = nullptr;           // overwritten, never read before: old NaNs do not survive
+  void* c = nullptr;           // overwritten, never read before: old NaNs do not survive; null with an update
   const void* bias = nullptr;  // null exactly where the shape has none
   void* workspace = nullptr;
   const void* mask = nullptr;  // likewise; as c lies
+  void* squares = nullptr;     // of a filter's gradient, an element for each of its tiles; null: not wanted
+  void* const* of_update = nullptr;  // the update's, but for the tile
 };
 
-/// Elements of the filter that one tile converts, and of its gradient that one tile adds up.
+/// Elements of the filter that one tile converts, and of its gradient that one tile adds up at most.
 inline constexpr int64_t kConvSumElements = 4096;
 
 /// The blocks in which one kind of tile calls its micro-kernels: c[m, n] (+)= op(a)[m, k] · b[k, n].
@@ -92,12 +95,14 @@ struct ConvProblem {
   std::optional<ConvShape> strided;  // subsampled: what is computed; `shape` is then what is left of it
   DataType storage = DataType::f32;  // of the operands in memory
   GemmBlocks blocks;
-  int64_t channels_per_tile = 1;   // of the result: input_gradient, pointwise; filter_gradient: rows
-  int64_t parts = 1;               // filter_gradient
-  bool sums_in_workspace = false;  // filter_gradient: the parts, which the last phase adds up
-  bool exchanged = false;          // likewise: rows are outputs, columns inputs (FilterGradientCut)
-  int64_t widened_filter = 0;      // elements of the workspace before the input's gradient in f32
-  int64_t stride_b = 0;            // elements between the rows of what is packed for b
+  int64_t channels_per_tile = 1;       // of the result: input_gradient, pointwise; filter_gradient: rows
+  int64_t parts = 1;                   // filter_gradient
+  bool sums_in_workspace = false;      // filter_gradient: the parts, which the last phase adds up
+  bool exchanged = false;              // likewise: rows are outputs, columns inputs (FilterGradientCut)
+  std::optional<GradientTiles> tiles;  // likewise: of what the last phase makes
+  TileUpdate update;                   // likewise: if it is to have these tiles
+  int64_t widened_filter = 0;          // elements of the workspace before the input's gradient in f32
+  int64_t stride_b = 0;                // elements between the rows of what is packed for b
 
   std::vector<ConvPhase> phases;
 

@@ -1,7 +1,6 @@
 #include "runtime/host/matmul.h"
 
 #include <algorithm>
-#include <array>
 #include <cinttypes>
 #include <utility>
 
@@ -166,14 +165,8 @@ class MatmulTile {
       own_.squares({place_.rows, place_.columns, tile.c, tile.ldc, static_cast<T*>(squares_) + tile_});
   }
 
-  /// The call reaches generated code, which carries no type for a sanitizer to look at.
-  __attribute__((no_sanitize("undefined"))) void handOn(const TileSums<T>& sums) {
-    std::array<void*, kMostUpdateOperands> operands;
-    std::copy_n(of_update_, update_.operands - 1, operands.data() + 1);
-    // Where c would begin, of which this is a tile.
-    const auto before = static_cast<size_t>(place_.row * sums.ldc + place_.column) * sizeof(T);
-    operands[0] = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(sums.c) - before);
-    update_.compute(operands.data(), tile_, tile_ + 1);
+  void handOn(const TileSums<T>& sums) {
+    update_.handOn(tile_, sums.c, place_.row * sums.ldc + place_.column, of_update_);
   }
 
   /// Panel by panel: from registers, but for those whose micro-kernel adds up in another order.
@@ -281,7 +274,7 @@ class MatmulTile {
   }
 
   const MatmulPlan& plan_;
-  const MatmulUpdate& update_;
+  const TileUpdate& update_;
   void* const* of_update_;
   void* const squares_;
   const int64_t tile_;
@@ -335,7 +328,7 @@ Result<MatmulKernel> MatmulKernel::create(const MatmulShape& shape, int64_t work
   return createFromPlan(planMatmul(shape));
 }
 
-Result<MatmulKernel> MatmulKernel::create(const MatmulShape& shape, const MatmulUpdate& update) {
+Result<MatmulKernel> MatmulKernel::create(const MatmulShape& shape, const TileUpdate& update) {
   const std::optional<MatmulPlan> plan = planMatmulOfUpdate(shape);
   if (!plan) return errorf("matmul: of a shape whose tiles cannot be handed to a weight's update");
   if (update.operands == 0 || update.operands > kMostUpdateOperands)

@@ -189,3 +189,53 @@ plan.program @predict {
   // expected-error @below {{has squares, which are those of one matrix that nothing else follows}}
   plan.matmul %x, %y -> %g relu squares %s : f32 batch 1 m 2 n 4 k 3
 }
+
+// -----
+
+// Of convolutions a filter's gradient alone is handed on, and has squares.
+plan.variable @w : tensor<3x2x1x1xf32> "parameter" init zeros
+plan.kernel @update (%g: tensor<3x2x1x1xf32>, %w: tensor<3x2x1x1xf32>) {
+  %0 = gpuc.sub %w, %g : tensor<3x2x1x1xf32>
+  gpuc.yield %0 : tensor<3x2x1x1xf32>
+}
+plan.program @train_step {
+  %x = plan.input "x" : tensor<1x2x4x4xf32>
+  %w = plan.use @w : tensor<3x2x1x1xf32> parameter
+  // expected-error @below {{has an update, which takes a filter's gradient alone}}
+  plan.conv forward %x, %w update @update(%w) -> (%w) : f32 batch 1 input [2, 4, 4] filter [3, 2, 1, 1] output [3, 4, 4] strides [1, 1] padding [0, 0, 0, 0] dilation [1, 1] groups 1
+}
+
+// -----
+
+plan.program @train_step {
+  %x = plan.input "x" : tensor<1x2x4x4xf32>
+  %w = plan.input "w" : tensor<3x2x1x1xf32>
+  %y = plan.buffer "y" : tensor<1x3x4x4xf32> activation
+  %s = plan.buffer "s" : tensor<1xf32> activation
+  // expected-error @below {{has squares, which are those of a filter's gradient alone}}
+  plan.conv forward %x, %w -> %y squares %s : f32 batch 1 input [2, 4, 4] filter [3, 2, 1, 1] output [3, 4, 4] strides [1, 1] padding [0, 0, 0, 0] dilation [1, 1] groups 1
+}
+
+// -----
+
+plan.program @train_step {
+  %dy = plan.input "dy" : tensor<1x3x4x4xf32>
+  %x = plan.input "x" : tensor<1x2x4x4xf32>
+  // expected-error @below {{has neither a result nor an update}}
+  plan.conv filter_gradient %dy, %x : f32 batch 1 input [2, 4, 4] filter [3, 2, 1, 1] output [3, 4, 4] strides [1, 1] padding [0, 0, 0, 0] dilation [1, 1] groups 1
+}
+
+// -----
+
+plan.variable @w : tensor<6x2xf32> "parameter" init zeros
+plan.kernel @update (%g: tensor<6x2xf32>, %w: tensor<6x2xf32>) {
+  %0 = gpuc.sub %w, %g : tensor<6x2xf32>
+  gpuc.yield %0 : tensor<6x2xf32>
+}
+plan.program @train_step {
+  %dy = plan.input "dy" : tensor<1x3x4x4xf32>
+  %x = plan.input "x" : tensor<1x2x4x4xf32>
+  %w = plan.use @w : tensor<6x2xf32> parameter
+  // expected-error @below {{of 3x2x1x1 elements of 'f32', but the update @update begins with 'tensor<6x2xf32>'}}
+  plan.conv filter_gradient %dy, %x update @update(%w) -> (%w) : f32 batch 1 input [2, 4, 4] filter [3, 2, 1, 1] output [3, 4, 4] strides [1, 1] padding [0, 0, 0, 0] dilation [1, 1] groups 1
+}

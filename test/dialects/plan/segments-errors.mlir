@@ -24,7 +24,7 @@ plan.program @nothing_at_all {
   %x = plan.buffer "x" : tensor<16xf32> activation
   // expected-error @below {{'plan.conv' op requires one of a, and operandSegmentSizes say 0}}
   "plan.conv"(%x, %x, %x) <{batch = 1 : i64, dilation = array<i64: 1, 1>, element = f32, filter = array<i64: 1, 1, 1, 1>,
-      groups = 1 : i64, input = array<i64: 1, 4, 4>, kind = #plan<conv_kind forward>, operandSegmentSizes = array<i32: 0, 0, 0, 1, 1, 1>,
+      groups = 1 : i64, input = array<i64: 1, 4, 4>, kind = #plan<conv_kind forward>, operandSegmentSizes = array<i32: 0, 0, 0, 1, 1, 1, 0, 0, 0>,
       output = array<i64: 1, 4, 4>, padding = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>}>
       : (!plan.buffer, !plan.buffer, !plan.buffer) -> ()
 }

@@ -1,0 +1,175 @@
+// A filter's gradient in tiles, which are handed to a weight's update, and whose squares are added up: the
+// bits of a gradient that is stored, whoever computes which tile.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "runtime/host/conv.h"
+#include "runtime/tooling/allocation_hook.h"
+#include "test/runtime/conv_reference.h"
+#include "test/runtime/half_operands.h"
+
+namespace gpuc {
+namespace {
+
+ConvAxis same(int64_t input, int64_t stride = 1) { return axis(input, 3, stride, 1, 1); }
+
+ConvShape filterGradient(ConvShape shape) {
+  EXPECT_TRUE(countWindows(shape));
+  shape.kind = ConvKind::filter_gradient;
+  return shape;
+}
+
+/// With what ends them: by channels in one go, with splits, with rounds, of 5x5; by patches in one go, of one
+/// tap either way around; in parts that are added up, by patches, one tap, rows, outputs, depthwise; one tap
+/// by strides; groups.
+std::vector<ConvShape> shapesOfTiles() {
+  std::vector<ConvShape> shapes;
+  for (const ConvShape& shape :
+       {makeShape(3, 330, 200, same(2), same(2)), makeShape(5, 33, 40, same(17), same(15)),
+        makeShape(25, 64, 32, same(16), same(16)), makeShape(2, 40, 70, axis(6, 5), axis(6, 5)),
+        makeShape(1, 1024, 600, axis(16, 1), axis(16, 1)), makeShape(1, 600, 1024, axis(16, 1), axis(16, 1)),
+        makeShape(1, 64, 40, axis(40, 2, 9, 0, 0, 9), axis(700, 2, 9)),
+        makeShape(3, 70, 270, axis(12, 1), axis(13, 1)), makeShape(7, 300, 70, axis(4, 1), axis(4, 1)),
+        makeShape(4, 3, 70, axis(30, 7, 2, 3, 3), axis(30, 7, 2, 3, 3)),
+        makeShape(5, 6, 16, axis(12, 5), axis(12, 5)), makeShape(5, 600, 600, same(9), same(9), 600),
+        makeShape(3, 64, 128, axis(14, 1, 2), axis(14, 1, 2)), makeShape(6, 64, 256, same(7), same(7), 2),
+        makeShape(1, 2, 500, axis(1, 1), axis(1, 1))})
+    shapes.push_back(filterGradient(shape));
+  return shapes;
+}
+
+/// What takes a test's tiles: operands are the tile, and the gradient, to which all of its elements are
+/// moved.
+struct Taker {
+  static inline GradientTiles tiles;
+
+  static void take(void* const* operands, int64_t begin, int64_t end) {
+    const auto from = reinterpret_cast<uintptr_t>(operands[0]);
+    float* to = static_cast<float*>(operands[1]);
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t row = tile / tiles.columnTiles() * tiles.tile_rows;
+      const int64_t column = tile % tiles.columnTiles() * tiles.tile_columns;
+      for (int64_t r = row; r < std::min(row + tiles.tile_rows, tiles.rows); ++r)
+        for (int64_t c = column; c < std::min(column + tiles.tile_columns, tiles.columns); ++c) {
+          const auto place = static_cast<uintptr_t>(r * tiles.stride + c);
+          to[r * tiles.columns + c] = *reinterpret_cast<const float*>(from + place * sizeof(float));
+        }
+    }
+  }
+};
+
+ConvKernel kernelFor(const ConvShape& shape) {
+  Result<ConvKernel> kernel = ConvKernel::create(shape, convWorkspaceBytes(shape));
+  EXPECT_TRUE(kernel.ok()) << kernel.message();
+  return *std::move(kernel);
+}
+
+void run(const ConvKernel& kernel, const ConvOperands& operands, int threads) {
+  for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+    computeInThreads(kernel.tiles(phase), threads, static_cast<uint64_t>(threads),
+                     [&](int64_t begin, int64_t end) { kernel.run(phase, operands, begin, end); });
+}
+
+std::vector<float> squaresOf(const GradientTiles& tiles, const std::vector<float>& gradient) {
+  std::vector<double> sums(static_cast<size_t>(tiles.count()));
+  for (int64_t row = 0; row < tiles.rows; ++row)
+    for (int64_t column = 0; column < tiles.columns; ++column) {
+      const double element = gradient[static_cast<size_t>(row * tiles.columns + column)];
+      sums[static_cast<size_t>(tiles.number(row / tiles.tile_rows * tiles.tile_rows,
+                                            column / tiles.tile_columns * tiles.tile_columns))] +=
+          element * element;
+    }
+  return {sums.begin(), sums.end()};
+}
+
+/// The gradient that is stored, and the squares beside it.
+struct Stored {
+  std::vector<float> gradient, squares;
+};
+
+Stored store(const ConvShape& shape) {
+  const ConvKernel kernel = kernelFor(shape);
+  GuardedConv<float> bare(shape, 3), problem(shape, 3);
+  run(kernel, bare.operands(), 1);
+  EXPECT_EQ(bare.firstError(), "");
+  Stored stored = {bare.result(), std::vector<float>(static_cast<size_t>(kernel.gradientTiles()->count()))};
+  ConvOperands operands = problem.operands();
+  operands.squares = stored.squares.data();
+  run(kernel, operands, 1);
+  EXPECT_EQ(problem.result(), stored.gradient);
+  const std::vector<float> expected = squaresOf(*kernel.gradientTiles(), stored.gradient);
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(stored.squares[i], expected[i], 1e-5 * expected[i]) << "tile " << i;
+  return stored;
+}
+
+TEST(ConvTiles, HandedOnTheyHaveTheBitsOfAStoredGradient) {
+  for (const ConvShape& shape : shapesOfTiles()) {
+    SCOPED_TRACE(describe(shape));
+    ASSERT_TRUE(convGradientTiles(shape).has_value());
+    const Stored stored = store(shape);
+    ConvKernel kernel = kernelFor(shape);
+    Taker::tiles = *kernel.gradientTiles();
+    ASSERT_TRUE(kernel.handTo({.compute = Taker::take, .operands = 2}).ok());
+    for (int threads : {1, 2, 3, 5}) {
+      GuardedConv<float> problem(shape, 3);
+      std::vector<float> squares(stored.squares.size());
+      ConvOperands operands = problem.operands();
+      void* const target = operands.c;
+      operands.c = nullptr;
+      operands.squares = squares.data();
+      operands.of_update = &target;
+      run(kernel, operands, threads);
+      const std::vector<float> found = problem.result();
+      EXPECT_EQ(std::memcmp(found.data(), stored.gradient.data(), found.size() * sizeof(float)), 0);
+      EXPECT_EQ(squares, stored.squares);
+    }
+  }
+}
+
+TEST(ConvTiles, HandingOnAllocatesNothing) {
+  for (const ConvShape& shape : shapesOfTiles()) {
+    ConvKernel kernel = kernelFor(shape);
+    Taker::tiles = *kernel.gradientTiles();
+    ASSERT_TRUE(kernel.handTo({.compute = Taker::take, .operands = 2}).ok());
+    GuardedConv<float> problem(shape, 5);
+    ConvOperands operands = problem.operands();
+    void* const target = operands.c;
+    operands.of_update = &target;
+    const AllocationCount before = allocationCount();
+    for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+      kernel.run(phase, operands, 0, kernel.tiles(phase));
+    EXPECT_EQ(allocationCount().total(), before.total());
+  }
+}
+
+// Not of another convolution or type, nor where a tile would lie in two groups, nor what rows alone add up
+// where it lies.
+TEST(ConvTiles, OthersAreStored) {
+  const ConvShape shape = filterGradient(makeShape(2, 64, 64, same(7), same(7)));
+  EXPECT_TRUE(convGradientTiles(shape).has_value());
+  ConvShape other = shape;
+  for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient}) {
+    other.kind = kind;
+    EXPECT_FALSE(convGradientTiles(other).has_value());
+  }
+  other = shape;
+  for (DataType type : {DataType::f64, DataType::f16, DataType::bf16}) {
+    other.type = type;
+    EXPECT_FALSE(convGradientTiles(other).has_value());
+  }
+  EXPECT_FALSE(convGradientTiles(filterGradient(makeShape(2, 64, 140, same(7), same(7), 2))).has_value());
+  EXPECT_FALSE(convGradientTiles(filterGradient(makeShape(1, 1, 70, same(7), same(7)))).has_value());
+  other.type = DataType::f64;
+  ConvKernel kernel = kernelFor(other);
+  EXPECT_EQ(kernel.handTo({.compute = Taker::take, .operands = 2}).message(),
+            "conv: of a shape whose tiles cannot be handed to a weight's update");
+  ConvKernel taken = kernelFor(shape);
+  EXPECT_EQ(taken.handTo({.compute = Taker::take, .operands = 99}).message(),
+            "conv: with a weight's update of 99 operands, at most 32");
+}
+
+}  // namespace
+}  // namespace gpuc
