@@ -148,10 +148,12 @@ def AssignStreamsPass : Pass<"plan-assign-streams", "::mlir::ModuleOp"> {
 def UpdateInProductsPass : GpucPass<"plan-update-in-products"> {
   let summary = "On the host, hand a weight's gradient to the weight's update tile by tile, instead of storing it";
   let description = [{
-    Of a matmul whose result nobody but a weight's update reads, element by element: the update moves up to the product, or
-    the product down to the update, behind all else that reads the weight. The latter keeps the product's operands for longer,
-    and is done only if the most bytes that are live at once do not grow. The kernel gets the gradient as its first argument.
-    Not of 16-bit gradients, nor where the host would take the product's sums in another order; in repeats nothing is joined.
+    Of a matmul, or a filter's gradient, whose result nobody but a weight's update reads, element by element: the update
+    moves up to the product, or the product down to the update, behind all else that reads the weight. The latter keeps the
+    product's operands for longer, and is done only if the most bytes that are live at once do not grow. The kernel gets the
+    gradient as its first argument. Not of 16-bit gradients, nor of filters' in f64, nor where the host would take the
+    product's sums in another order, or adds up a filter's by parts of a tile (runtime/workspace/conv_tiles.h); in repeats
+    nothing is joined.
 
     Before:
     ```mlir

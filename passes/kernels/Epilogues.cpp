@@ -6,7 +6,8 @@
 // multiplies does it all. On the host every element is rounded as the ops would do one by one; cuBLASLt and
 // cuDNN add a bias to the f32 sum and round that once to 16 bits.
 //
-// A gradient's norm wants the sum of its squares: on the host the product leaves that of each of its tiles,
+// A gradient's norm wants the sum of its squares: on the host the product leaves that of each of its tiles
+// (of a filter's gradient in f32, where it has tiles: runtime/workspace/conv_tiles.h),
 // so that nobody reads a gradient for it once more, or at all (plan-update-in-products).
 //
 // An addition of a whole tensor (a residual, another product) is not taken in: a library begins the sum of
@@ -15,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernels/Epilogues.h"
+#include "passes/base/ConvShapes.h"
 #include "passes/base/MatmulShapes.h"
 #include "passes/base/Target.h"
 
@@ -22,6 +24,7 @@
 #include "passes/codegen/Codegen.h"
 #include "passes/kernels/FuseSteps.h"
 
+#include "runtime/workspace/conv_tiles.h"
 #include "runtime/workspace/matmul_plan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -209,10 +212,13 @@ class EpiloguesPass : public impl::EpiloguesPassBase<EpiloguesPass> {
     for (Operation *product : products)
       if (Chain chain(product, kind_); chain.isWorthIt())
         chain.build(names);
-    for (Operation &op : llvm::make_early_inc_range(block))
+    SmallVector<Operation *> gradients; // whose squares may stand right behind, and go
+    for (Operation &op : block)
       if (takesSquares(kind_, &op) && !contractsOneElement(&op))
-        if (ir::SumOp sum = sumOfSquares(op.getResult(0)))
-          addSquares(&op, sum, names);
+        gradients.push_back(&op);
+    for (Operation *gradient : gradients)
+      if (ir::SumOp sum = sumOfSquares(gradient->getResult(0)))
+        addSquares(gradient, sum, names);
     for (auto scan : block.getOps<ir::ScanOp>())
       fold(scan.getBlock(), names);
   }
@@ -277,10 +283,16 @@ bool takesMask(plan::TargetKind target, Operation *op) {
   return target == plan::TargetKind::host && product && product.mayBeInputCotangent();
 }
 
+/// Whether the host makes whole sums of it tile by tile.
+static bool comesInTiles(Operation *op) {
+  if (auto matmul = dyn_cast<ir::MatmulOp>(op))
+    return canSumSquares(matmulShapeOf(matmul));
+  return isa<ir::Conv2dFilterGradientOp>(op) && convGradientTiles(convShapeOf(op));
+}
+
 bool takesSquares(plan::TargetKind target, Operation *op) {
-  auto matmul = dyn_cast<ir::MatmulOp>(op);
-  return target == plan::TargetKind::host && matmul && canSumSquares(matmulShapeOf(matmul)) &&
-         ir::sizeInBytes(matmul.getType()) >= kLeastGradientBytes;
+  return target == plan::TargetKind::host && comesInTiles(op) &&
+         ir::sizeInBytes(op->getResult(0).getType()) >= kLeastGradientBytes;
 }
 
 bool mayUpdateInPlace(ir::FusedOp fused, unsigned argument, unsigned result) {

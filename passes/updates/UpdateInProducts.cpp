@@ -1,8 +1,8 @@
 //===- UpdateInProducts.cpp - The update where the gradient appears ---------===//
 //
-// A weight's gradient that only its update reads need not be stored: the host hands each tile of the product
-// to the update's kernel, while it is in the cache (plan.matmul … update). Bits are those of a product and an
-// update one after the other.
+// A weight's gradient that only its update reads need not be stored: the host hands each tile of the product,
+// or of the convolution's filter gradient, to the update's kernel, while it is in the cache (plan.matmul …
+// update, plan.conv filter_gradient … update). Bits are those of a product and an update one after the other.
 //
 // The weight may be read until then, by the product that makes its layer's other gradient above all. So
 // either the update moves up to the product, where all that it stands behind allows that, or the product down
@@ -24,6 +24,7 @@
 #include "runtime/workspace/matmul_workspace.h"
 
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -36,20 +37,20 @@ namespace {
 
 /// A product, and the launch that is the only one to read what it makes.
 struct Pair {
-  plan::MatmulOp product;
+  plan::ProductOpInterface product;
   plan::LaunchOp update;
   unsigned argument; ///< Of the update's kernel: the gradient.
 };
 
 /// What makes the buffer that a launch reads, if it is made for that launch alone.
-plan::MatmulOp makerOf(Value gradient, plan::LaunchOp reader) {
+plan::ProductOpInterface makerOf(Value gradient, plan::LaunchOp reader) {
   if (!gradient.getDefiningOp<plan::AllocOp>())
     return {};
-  plan::MatmulOp maker;
+  plan::ProductOpInterface maker;
   for (OpOperand &use : gradient.getUses()) {
     if (use.getOwner() == reader)
       continue;
-    auto product = dyn_cast<plan::MatmulOp>(use.getOwner());
+    auto product = dyn_cast<plan::ProductOpInterface>(use.getOwner());
     if (!product || maker || product.getResult() != gradient)
       return {};
     maker = product;
@@ -59,10 +60,10 @@ plan::MatmulOp makerOf(Value gradient, plan::LaunchOp reader) {
 
 /// Whether the product multiplies by a variable that the update writes, and so would have to be through
 /// first.
-bool multipliesByUpdated(plan::MatmulOp product, plan::LaunchOp update) {
+bool multipliesByUpdated(plan::ProductOpInterface product, plan::LaunchOp update) {
   return llvm::any_of(update.getOutputs(), [&](Value output) {
     const void *written = plan::identityOf(plan::bufferOf(output));
-    return llvm::any_of(product.getReads(),
+    return llvm::any_of(cast<plan::CommandOpInterface>(*product).getReads(),
                         [&](Value factor) { return plan::identityOf(plan::bufferOf(factor)) == written; });
   });
 }
@@ -96,11 +97,10 @@ private:
     if (!isUpdate(launch, body) || launch->getNumOperands() > kMostUpdateOperands)
       return std::nullopt;
     for (auto [index, input] : llvm::enumerate(launch.getInputs()))
-      if (plan::MatmulOp product = makerOf(input, launch);
+      if (plan::ProductOpInterface product = makerOf(input, launch);
           product && llvm::count(launch.getInputs(), input) == 1 &&
           product->getBlock() == launch->getBlock() &&
-          product.getM() * product.getN() ==
-              static_cast<uint64_t>(ir::elementCount(body.getArgument(index).getType())) &&
+          product.getElement() == getElementTypeOrSelf(body.getArgument(index).getType()) &&
           canUpdateInProduct(product) && takesProductTiles(body, index) &&
           !multipliesByUpdated(product, launch))
         return Pair{product, launch, static_cast<unsigned>(index)};
@@ -158,12 +158,13 @@ private:
     plan::KernelOp kernel = kernelFor(pair);
     SmallVector<Value> inputs(update.getInputs());
     inputs.erase(inputs.begin() + argument);
-    auto joined = plan::MatmulOp::create(
-        builder, product.getLoc(), product.getLhs(), product.getRhs(), /*result=*/Value(), /*bias=*/Value(),
-        product.getWorkspace(), /*mask=*/Value(), product.getSquares(), inputs, update.getOutputs(),
-        FlatSymbolRefAttr::get(kernel.getSymNameAttr()), /*accumulate=*/false, /*relu=*/false,
-        product.getTf32(), product.getTransposeLhs(), product.getTransposeRhs(), product.getElement(),
-        product.getBatch(), product.getM(), product.getN(), product.getK());
+    auto joined = cast<plan::CommandOpInterface>(builder.clone(*product));
+    llvm::TypeSwitch<Operation *>(joined.getOperation()).Case<plan::MatmulOp, plan::ConvOp>([&](auto op) {
+      op.getResultMutable().clear();
+      op.getUpdateInputsMutable().assign(inputs);
+      op.getUpdateOutputsMutable().assign(update.getOutputs());
+      op.setUpdate(kernel.getSymName());
+    });
     graph_.commands[numbers_.lookup(product)] = graph_.commands[numbers_.lookup(update)] = joined;
     Operation *gradient = product.getResult().getDefiningOp();
     update.erase();

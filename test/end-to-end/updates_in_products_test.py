@@ -1,5 +1,5 @@
-"""Updates where gradients appear (plan-update-in-products): the same bits as with each gradient stored, no higher peak, and
-fewer bytes to move; and none where somebody wants a gradient as a whole.
+"""Updates where gradients appear (plan-update-in-products), in products and convolutions: the same bits as with each gradient
+stored, no higher peak, and fewer bytes to move; and none where somebody wants a gradient as a whole.
 """
 
 import json
@@ -26,7 +26,10 @@ CASES = [
     (["transformer", "width=64", "heads=4", "layers=1", "feedforward=96", "src_vocabulary=60", "tgt_vocabulary=70", "length=12",
       "batch=3"], [ADAMW], 4),
     (["lstm-generator", "embedding=48", "hidden=64", "length=8", "batch=7"], ["--optimizer=sgd:lr=0.1"], 1),
-    (["convnet", "size=20", "batch=5"], [], 1),
+    (["convnet", "size=20", "batch=5"], [], 2),
+    (["resnet18", "size=40", "width=32", "classes=10", "batch=5"], [ADAMW], 19),
+    (["resnet18", "size=40", "width=32", "classes=10", "batch=3"], [MOMENTUM], 19),
+    (["resnet50", "size=33", "width=16", "classes=10", "batch=4"], [MOMENTUM, "--ema=ema:decay=0.99"], 42),
 ]
 # What wants a gradient as a whole.
 FORBIDDEN = [["--clip-norm=1"], ["--skip=outliers:grad_norm=6"], ["--accumulate=2"], ["--data-parallel"], ["--precision=fp16"],
@@ -36,7 +39,7 @@ PASSES = ["--gpuc-to-plan=target=host", "--plan-order", "--plan-bucket-all-reduc
 
 
 def updates_in(text):
-    return re.findall(r"plan.matmul .* update @(\S+)\(", text.split("plan.program @train_step")[1].split("plan.program")[0])
+    return re.findall(r"plan.(?:matmul|conv) .* update @(\S+)\(", text.split("plan.program @train_step")[1].split("plan.program")[0])
 
 
 def peak_of(text):
@@ -78,7 +81,7 @@ class UpdatesInProducts(ToolTest):
         self.assertLessEqual(peak_of(joined), peak_of(stored))
         self.assertLess(self.bytes_moved("joined"), self.bytes_moved("stored"))
         expected = self.trained("stored", 1)
-        for threads in (1, 2, 3):
+        for threads in (1, 2, 3, 5):
             self.assertEqual(self.trained("joined", threads), expected, threads)
         print(*keys, *flags, f"{len(updates_in(joined))} updates in products, peak {peak_of(stored)} -> {peak_of(joined)}, "
               f"bytes {self.bytes_moved('stored')} -> {self.bytes_moved('joined')}", flush=True)
@@ -89,11 +92,12 @@ class UpdatesInProducts(ToolTest):
                 self.check(keys, flags, least)
 
     def test_who_wants_a_gradient_as_a_whole_gets_it(self):
-        source = self.model(WIDE + ["batch=8"])
-        self.assertEqual(len(updates_in(self.gpuc("gpuc-compile", source, "--emit=plan"))), 3)
-        for flags in FORBIDDEN:
-            with self.subTest(flags=flags):
-                self.assertEqual(updates_in(self.gpuc("gpuc-compile", source, "--emit=plan", *flags)), [])
+        for keys, whole in (WIDE + ["batch=8"], 3), (["convnet", "size=20", "batch=5"], 2):
+            source = self.model(keys)
+            self.assertEqual(len(updates_in(self.gpuc("gpuc-compile", source, "--emit=plan"))), whole)
+            for flags in FORBIDDEN:
+                with self.subTest(keys=keys, flags=flags):
+                    self.assertEqual(updates_in(self.gpuc("gpuc-compile", source, "--emit=plan", *flags)), [])
 
 
 if __name__ == "__main__":

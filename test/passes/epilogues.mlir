@@ -408,3 +408,25 @@ func.func @no_norm(%a: tensor<4x20xf32>, %b: tensor<4x80xbf16>, %c: tensor<2x4x8
   %ts = gpuc.sum %t2 dims [0] : (tensor<80x80xf32>) -> tensor<80xf32>
   return %ps, %qs, %rs, %ts : tensor<f32>, tensor<bf16>, tensor<f32>, tensor<80xf32>
 }
+
+// -----
+
+// A filter's gradient leaves its squares as well; one of f64 does not.
+// CHECK-LABEL: func.func @filter_norm(
+// CHECK:         %[[G:.*]]:2 = gpuc.fused "conv.conv2d_filter_gradient_mul_sum"
+// CHECK:         %[[H:.*]] = gpuc.conv2d_filter_gradient {{.*}} -> tensor<64x32x3x3xf64>
+// CHECK:         %[[SQUARE:.*]] = gpuc.mul %[[H]], %[[H]]
+// CHECK:         return %[[G]]#0, %[[G]]#1, %[[H]]
+// CUDA-LABEL: func.func @filter_norm(
+// CUDA-NOT:     gpuc.fused
+// CUDA:         return
+func.func @filter_norm(%dy: tensor<2x64x4x4xf32>, %x: tensor<2x32x4x4xf32>, %dy2: tensor<2x64x4x4xf64>, %x2: tensor<2x32x4x4xf64>)
+    -> (tensor<64x32x3x3xf32>, tensor<f32>, tensor<64x32x3x3xf64>, tensor<f64>) {
+  %g = gpuc.conv2d_filter_gradient %dy, %x strides [1, 1] padding [1, 1, 1, 1] dilation [1, 1] groups 1 : (tensor<2x64x4x4xf32>, tensor<2x32x4x4xf32>) -> tensor<64x32x3x3xf32> loc("conv")
+  %s = gpuc.mul %g, %g : tensor<64x32x3x3xf32>
+  %sum = gpuc.sum %s dims [0, 1, 2, 3] : (tensor<64x32x3x3xf32>) -> tensor<f32>
+  %h = gpuc.conv2d_filter_gradient %dy2, %x2 strides [1, 1] padding [1, 1, 1, 1] dilation [1, 1] groups 1 : (tensor<2x64x4x4xf64>, tensor<2x32x4x4xf64>) -> tensor<64x32x3x3xf64> loc("conv2")
+  %t = gpuc.mul %h, %h : tensor<64x32x3x3xf64>
+  %tsum = gpuc.sum %t dims [0, 1, 2, 3] : (tensor<64x32x3x3xf64>) -> tensor<f64>
+  return %g, %sum, %h, %tsum : tensor<64x32x3x3xf32>, tensor<f32>, tensor<64x32x3x3xf64>, tensor<f64>
+}

@@ -250,3 +250,53 @@ module @factor attributes {plan.target = #plan.target<host, "">} {
     plan.launch @w.update(%w, %g) -> (%w)
   }
 }
+
+// -----
+
+// A filter's gradient likewise, with its workspace and its squares. Not in f64, whose tiles the host does not hand on.
+
+// CHECK-LABEL: module @filter
+// CHECK:         plan.conv  input_gradient
+// CHECK-NEXT:    plan.conv  filter_gradient %[[DY:.*]], %[[X:.*]] workspace %[[SPACE:.*]] squares %[[SQUARES:.*]] update @w.sgd_update(%[[W:.*]]) -> (%[[W]]) : f32 batch 2
+// CHECK-NEXT:    plan.launch @sum(%[[SQUARES]])
+// CHECK-NEXT:    plan.conv  filter_gradient %{{.*}}, %{{.*}} -> %[[H:.*]] workspace
+// CHECK-NEXT:    plan.launch @v.sgd_update(%{{.*}}, %[[H]])
+module @filter attributes {plan.target = #plan.target<host, "">} {
+  plan.variable @w : tensor<64x32x3x3xf32> "parameter" init zeros
+  plan.variable @v : tensor<64x32x3x3xf64> "parameter" init zeros
+  plan.kernel @w.sgd_update (%w: tensor<64x32x3x3xf32>, %g: tensor<64x32x3x3xf32>) {
+    %0 = gpuc.sub %w, %g : tensor<64x32x3x3xf32>
+    gpuc.yield %0 : tensor<64x32x3x3xf32>
+  }
+  plan.kernel @v.sgd_update (%w: tensor<64x32x3x3xf64>, %g: tensor<64x32x3x3xf64>) {
+    %0 = gpuc.sub %w, %g : tensor<64x32x3x3xf64>
+    gpuc.yield %0 : tensor<64x32x3x3xf64>
+  }
+  plan.kernel @sum (%squares: tensor<1xf32>) {
+    %0 = gpuc.sum %squares dims [0] : (tensor<1xf32>) -> tensor<f32>
+    gpuc.yield %0 : tensor<f32>
+  }
+  plan.program @train_step {
+    %w = plan.use @w : tensor<64x32x3x3xf32> parameter
+    %v = plan.use @v : tensor<64x32x3x3xf64> parameter
+    %x = plan.input "x" : tensor<2x32x4x4xf32>
+    %dy = plan.input "dy" : tensor<2x64x4x4xf32>
+    %x2 = plan.input "x2" : tensor<2x32x4x4xf64>
+    %dy2 = plan.input "dy2" : tensor<2x64x4x4xf64>
+    %g = plan.buffer "g" : tensor<64x32x3x3xf32> gradient
+    %h = plan.buffer "h" : tensor<64x32x3x3xf64> gradient
+    %dx = plan.buffer "dx" : tensor<2x32x4x4xf32> activation
+    %space = plan.buffer "space" : tensor<12288xi8> workspace
+    %space2 = plan.buffer "space2" : tensor<24576xi8> workspace
+    %squares = plan.buffer "squares" : tensor<1xf32> activation
+    %norm = plan.buffer "norm" : tensor<f32> activation
+    plan.output "dx" %dx
+    plan.output "norm" %norm
+    plan.conv filter_gradient %dy, %x -> %g workspace %space squares %squares : f32 batch 2 input [32, 4, 4] filter [64, 32, 3, 3] output [64, 4, 4] strides [1, 1] padding [1, 1, 1, 1] dilation [1, 1] groups 1
+    plan.launch @sum(%squares) -> (%norm)
+    plan.conv input_gradient %dy, %w -> %dx : f32 batch 2 input [32, 4, 4] filter [64, 32, 3, 3] output [64, 4, 4] strides [1, 1] padding [1, 1, 1, 1] dilation [1, 1] groups 1
+    plan.launch @w.sgd_update(%w, %g) -> (%w)
+    plan.conv filter_gradient %dy2, %x2 -> %h workspace %space2 : f64 batch 2 input [32, 4, 4] filter [64, 32, 3, 3] output [64, 4, 4] strides [1, 1] padding [1, 1, 1, 1] dilation [1, 1] groups 1
+    plan.launch @v.sgd_update(%v, %h) -> (%v)
+  }
+}

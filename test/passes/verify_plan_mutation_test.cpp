@@ -339,7 +339,7 @@ private:
   bool inPlace(Operation *command, const Piece &read, size_t input, const Piece &write, size_t output) {
     if (isa<plan::AllReduceOp>(command))
       return read.begin == write.begin;
-    if (auto product = dyn_cast<plan::MatmulOp>(command))
+    if (auto product = dyn_cast<plan::ProductOpInterface>(command))
       return updatesInPlace(product, read, input, write, output);
     auto launch = dyn_cast<plan::LaunchOp>(command);
     if (!launch || read.begin != write.begin ||
@@ -349,16 +349,16 @@ private:
     return canUpdateInPlace(kernel.getBody().front(), input, output);
   }
 
-  /// By a product's update, element by element; never over a factor, nor by the squares.
-  bool updatesInPlace(plan::MatmulOp product, const Piece &read, size_t input, const Piece &write,
+  /// By a product's update, element by element; never over a factor, nor by the workspace or the squares.
+  bool updatesInPlace(plan::ProductOpInterface product, const Piece &read, size_t input, const Piece &write,
                       size_t output) {
-    const size_t squares = product.getSquares() ? 1 : 0;
-    if (!product.getUpdate() || input < 2 || output < squares || read.begin != write.begin)
+    const size_t own = (product.getWorkspace() ? 1 : 0) + (product.getSquares() ? 1 : 0);
+    if (!product.getUpdateAttr() || input < 2 || output < own || read.begin != write.begin)
       return false;
-    Value from = product.getUpdateInputs()[input - 2], to = product.getUpdateOutputs()[output - squares];
-    auto kernel = module.lookupSymbol<plan::KernelOp>(*product.getUpdate());
+    Value from = product.getUpdateInputs()[input - 2], to = product.getUpdateOutputs()[output - own];
+    auto kernel = module.lookupSymbol<plan::KernelOp>(product.getUpdateAttr());
     return plan::rangeOf(from).size == plan::rangeOf(to).size &&
-           canUpdateInPlace(kernel.getBody().front(), input - 1, output - squares);
+           canUpdateInPlace(kernel.getBody().front(), input - 1, output - own);
   }
 
   ModuleOp module;
@@ -655,10 +655,15 @@ protected:
   /// The zoo's mlp, made small so that the cells of its arena are few, as a plan for a target.
   OwningOpRef<ModuleOp> compiledMlp(const std::string &target, bool isDataParallel = false,
                                     const std::string &input = "8", const std::string &hidden = "8,8") {
-    Result<nn::Model> model =
-        models::buildZooModel("mlp", {"input=" + input, "pixels=false", "hidden=" + hidden, "batch=4"});
+    return compiled("mlp", {"input=" + input, "pixels=false", "hidden=" + hidden, "batch=4"}, target,
+                    isDataParallel);
+  }
+
+  OwningOpRef<ModuleOp> compiled(const std::string &name, const std::vector<std::string> &keys,
+                                 const std::string &target, bool isDataParallel = false) {
+    Result<nn::Model> model = models::buildZooModel(name, keys);
     EXPECT_TRUE(model.ok()) << model.message();
-    auto module = compiler.parse(model->text(), "mlp.mlir");
+    auto module = compiler.parse(model->text(), name + ".mlir");
     EXPECT_TRUE(module.ok()) << module.message();
     CompilerOptions options;
     options.target = target;
@@ -789,6 +794,15 @@ TEST_F(VerifyPlanMutation, MlpWithUpdatesInProducts) {
   unsigned updates = 0;
   module->walk([&](plan::MatmulOp product) { updates += product.getUpdate().has_value(); });
   EXPECT_EQ(updates, 2u);
+  checkMutations(*module, 400, 100);
+}
+
+/// Filters of 16 KiB likewise.
+TEST_F(VerifyPlanMutation, ConvnetWithUpdatesInConvolutions) {
+  auto module = compiled("convnet", {"size=12", "batch=3"}, "host");
+  unsigned updates = 0;
+  module->walk([&](plan::ConvOp product) { updates += product.getUpdate().has_value(); });
+  EXPECT_EQ(updates, 1u);
   checkMutations(*module, 400, 100);
 }
 
