@@ -86,13 +86,6 @@ Result<std::unique_ptr<SharedMeans>> shareMemory(MeshCommunicator& ranks, const 
   return std::make_unique<SharedMeans>(*std::move(memory), ranks, *machines, options);
 }
 
-Status meet(MeshCommunicator& ranks, Transport& transport) {
-  GPUC_RETURN_IF_ERROR(ranks.meet());
-  GPUC_ASSIGN_OR_RETURN(const CoreShare share, shareCores(ranks));
-  transport.setCrowded(share.isCrowded());
-  return okStatus();
-}
-
 /// A collective of no use but that all have come to their end.
 Status meetAtTheEnd(Communicator& ranks) {
   std::byte mine{1};
@@ -100,13 +93,68 @@ Status meetAtTheEnd(Communicator& ranks) {
   return ranks.gather({&mine, 1}, all);
 }
 
+Result<std::unique_ptr<Transport>> openTransport(const Launcher& launcher, const LaunchOptions& options) {
+  if (launcher.meeting) return openTcp(*launcher.meeting, launcher.rank, launcher.ranks, options.limit);
+  return openMpi(launcher.mpi, launcher.rank, launcher.ranks);
+}
+
+class Joined final : public JoinedRanks {
+ public:
+  Joined(std::unique_ptr<Transport> transport, const LaunchOptions& options)
+      : transport_(std::move(transport)),
+        messages_(*transport_, {.limit = options.limit, .patience = options.patience}) {}
+
+  /// The first call.
+  Status meet(const LaunchOptions& options) {
+    GPUC_RETURN_IF_ERROR(messages_.meet());
+    GPUC_ASSIGN_OR_RETURN(const CoreShare share, shareCores(messages_));
+    transport_->setCrowded(share.isCrowded());
+    GPUC_ASSIGN_OR_RETURN(means_, shareMemory(messages_, options));
+    return okStatus();
+  }
+
+  Communicator& ranks() override { return means_ ? means_->ranks() : messages_; }
+
+  Status end() override {
+    GPUC_RETURN_IF_ERROR(meetAtTheEnd(ranks()));
+    is_closed_ = true;
+    return transport_->close();
+  }
+
+  std::vector<std::string> giveUp(const std::string& why) override {
+    if (is_closed_) return std::vector<std::string>(static_cast<size_t>(ranks().size()));
+    if (means_) means_->giveUp(why);
+    return messages_.giveUp(why);
+  }
+
+  void leave() override {
+    if (!is_closed_) messages_.leave();
+  }
+
+ private:
+  std::unique_ptr<Transport> transport_;
+  MeshCommunicator messages_;
+  std::unique_ptr<SharedMeans> means_;
+  bool is_closed_ = false;  // no message goes any more
+};
+
 }  // namespace
+
+Result<std::unique_ptr<JoinedRanks>> JoinedRanks::join(const Launcher& launcher,
+                                                       const LaunchOptions& options) {
+  GPUC_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, openTransport(launcher, options));
+  auto joined = std::make_unique<Joined>(std::move(transport), options);
+  if (Status status = joined->meet(options); !status.ok()) {
+    joined->giveUp(status.message());
+    joined->leave();
+    return status;
+  }
+  return std::unique_ptr<JoinedRanks>(std::move(joined));
+}
 
 int joinRanks(const Launcher& launcher, const LaunchOptions& options, const RankBody& body) {
   const LastWord last_word(launcher.rank == 0);
-  Result<std::unique_ptr<Transport>> transport =
-      launcher.meeting ? openTcp(*launcher.meeting, launcher.rank, launcher.ranks, options.limit)
-                       : openMpi(launcher.mpi, launcher.rank, launcher.ranks);
+  Result<std::unique_ptr<Transport>> transport = openTransport(launcher, options);
   // The machines may differ, but not what is on one of them.
   if (!transport.ok()) {
     if (launcher.local_rank == 0) return last_word.error(transport.message());
@@ -114,25 +162,18 @@ int joinRanks(const Launcher& launcher, const LaunchOptions& options, const Rank
     return 1;
   }
 
-  MeshCommunicator ranks(**transport, {.limit = options.limit, .patience = options.patience});
-  Status status = meet(ranks, **transport);
-  Result<std::unique_ptr<SharedMeans>> shared = status.ok() ? shareMemory(ranks, options) : status;
-  SharedMeans* const means = shared.ok() ? shared->get() : nullptr;
-  Communicator& used = means ? means->ranks() : ranks;
-  Result<int> outcome = shared.ok() ? callBody(body, used) : shared.status();
+  Joined joined(*std::move(transport), options);
+  const Status met = joined.meet(options);
+  Result<int> outcome = met.ok() ? callBody(body, joined.ranks()) : met;
   if (outcome.ok()) {
-    status = meetAtTheEnd(used);
-    if (status.ok()) {
-      status = (*transport)->close();
-      return status.ok() ? *outcome : last_word.error(status.message());
-    }
-    outcome = status;
+    const Status ended = joined.end();
+    if (ended.ok()) return *outcome;
+    outcome = ended;
   }
-  if (means) means->giveUp(outcome.message());
-  const std::vector<std::string> said = ranks.giveUp(outcome.message());
+  const std::vector<std::string> said = joined.giveUp(outcome.message());
   const auto own = said.begin() + launcher.rank;
   if (std::find(said.begin(), own, outcome.message()) == own) last_word.error(outcome.message());
-  ranks.leave();
+  joined.leave();
   return 1;
 }
 

@@ -1,7 +1,6 @@
 // What ranks check and share before their first step.
 #include <zlib.h>
 
-#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -9,18 +8,10 @@
 #include "runtime/base/warn.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/train/trainer.h"
+#include "runtime/weights/shared_variables.h"
 #include "runtime/weights/weights_selection.h"
 
 namespace gpuc {
-namespace {
-
-/// Whether the plan's step is that of one rank among others.
-bool isDataParallel(const PlanInfo& plan) {
-  return std::any_of(plan.variables.begin(), plan.variables.end(), isOfSession);
-}
-
-}  // namespace
-
 Status Trainer::checkRanks() const {
   if (worldSize() == 1 || isDataParallel(plan())) return okStatus();
   return Status::error(options_.plan + " was compiled for one rank, and " + std::to_string(worldSize()) +
@@ -76,18 +67,8 @@ Status Trainer::passOn(const std::vector<std::string>& warnings) {
   return okStatus();
 }
 
-/// The first rank's variables are those of all, but for what tells ranks apart.
 Status Trainer::shareVariables() {
-  if (!options_.communicator) return okStatus();
-  std::vector<std::byte> bytes;
-  for (const VariableInfo& variable : plan().variables) {
-    if (isOfSession(variable)) continue;
-    bytes.resize(static_cast<size_t>(variable.spec.sizeBytes()));
-    GPUC_RETURN_IF_ERROR(session_.readVariable(variable.spec.name, bytes));
-    GPUC_RETURN_IF_ERROR(options_.communicator->broadcast(bytes, /*root=*/0));
-    GPUC_RETURN_IF_ERROR(session_.writeVariable(variable.spec.name, bytes));
-  }
-  return okStatus();
+  return options_.communicator ? gpuc::shareVariables(session_, *options_.communicator) : okStatus();
 }
 
 }  // namespace gpuc

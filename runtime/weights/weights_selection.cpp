@@ -35,6 +35,10 @@ bool isOfSession(const VariableInfo& variable) {
   return variable.kind == VariableKind::counter && (name == "rank" || name == "world_size");
 }
 
+bool isDataParallel(const PlanInfo& plan) {
+  return std::any_of(plan.variables.begin(), plan.variables.end(), isOfSession);
+}
+
 WeightsSelection::WeightsSelection(const PlanInfo& plan, const NamedTensors& files, SeedFrom seed)
     : plan_(plan), files_(files), seed_(seed) {
   for (const VariableInfo& variable : plan.variables) {

@@ -21,6 +21,9 @@ bool isFrozen(const VariableInfo& variable);
 /// Whether the session alone knows the variable's value, which tells ranks apart: no file holds it.
 bool isOfSession(const VariableInfo& variable);
 
+/// Whether the plan's step is that of one rank among others.
+bool isDataParallel(const PlanInfo& plan);
+
 /// See VariableStore::start for the rules. `plan` and `files` must outlive it.
 class WeightsSelection {
  public:
