@@ -14,14 +14,16 @@ namespace gpuc {
 /// Holds the folder against other runs, and copies of a session's variables while they are written.
 class Checkpoints {
  public:
-  /// Makes the folder if it is not there. Errors: another run holds it.
-  static Result<Checkpoints> open(const std::string& folder, int64_t keep) {
+  /// Makes the folder if it is not there. Errors: another run holds it. Who does not write, as all ranks but
+  /// the first, does not hold it.
+  static Result<Checkpoints> open(const std::string& folder, int64_t keep, bool writes) {
     GPUC_ASSIGN_OR_RETURN(CheckpointFolder opened, CheckpointFolder::open(folder, keep));
+    if (!writes) return Checkpoints(std::move(opened), std::nullopt);
     GPUC_ASSIGN_OR_RETURN(FolderLock lock, FolderLock::take(folder));
     return Checkpoints(std::move(opened), std::move(lock));
   }
 
-  const std::string& warning() const { return lock_->warning(); }
+  std::string warning() const { return lock_ ? lock_->warning() : ""; }
   Result<std::optional<int64_t>> lastStep() const { return folder_.lastStep(); }
   Result<std::optional<Checkpoint>> loadNewest() const { return folder_.loadNewest(); }
 
@@ -35,7 +37,7 @@ class Checkpoints {
   void close() { lock_.reset(); }
 
  private:
-  Checkpoints(CheckpointFolder folder, FolderLock lock)
+  Checkpoints(CheckpointFolder folder, std::optional<FolderLock> lock)
       : folder_(std::move(folder)), lock_(std::move(lock)) {}
 
   CheckpointFolder folder_;

@@ -9,6 +9,7 @@
 
 #include "python/bindings/compile.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/gil.h"
 
 namespace nb = nanobind;
 
@@ -32,11 +33,7 @@ nb::tuple compileText(const std::string& text, const std::string& name,
                       bool check_numerics, bool predict, const std::string& cache_folder) {
   CompileRequest request{text,          name,       recipe,         target,  seed,
                          memory_budget, checkpoint, check_numerics, predict, cache_folder};
-  auto compiled = [&] {
-    nb::gil_scoped_release released;
-    return compileModel(request);
-  }();
-  auto [plan, report] = check(std::move(compiled));
+  auto [plan, report] = check(withoutGil([&] { return compileModel(request); }));
   return nb::make_tuple(nb::bytes(plan.data(), plan.size()), report);
 }
 

@@ -13,9 +13,13 @@
 
 #include "python/bindings/checkpoints.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/gil.h"
+#include "python/bindings/ranks.h"
+#include "runtime/exec/devices.h"
 #include "runtime/gpuc.h"
 #include "runtime/report/inspect.h"
 #include "runtime/report/nonfinite.h"
+#include "runtime/weights/shared_variables.h"
 #include "runtime/weights/variable_store.h"
 
 namespace nb = nanobind;
@@ -60,10 +64,13 @@ Array arrayOf(const void* data, const TensorSpec& spec, std::shared_ptr<const vo
 /// A program of a session: what a call of it reads is checked once more by the session.
 class PySession {
  public:
-  PySession(nb::bytes plan, const std::string& device, int threads, std::optional<uint64_t> seed)
+  /// `join`: gives the ranks, or None, of a plan that is of one rank among others.
+  PySession(nb::bytes plan, const std::string& device, int threads, std::optional<uint64_t> seed,
+            const nb::callable& join)
       : file_(plan.c_str(), plan.size()),
         plan_(check(Plan::parse(file_))),
-        session_(check(Session::create(plan_, {.device = device, .threads = threads, .seed = seed}))) {
+        ranks_(isDataParallel(plan_.info()) ? join() : nb::none()),
+        session_(check(open(device, threads, seed))) {
     for (const ProgramInfo& program : plan_.info().programs) {
       const ProgramId id = ids_[program.name] = check(session_.program(program.name));
       if (!program.checks.empty()) nonfinite_.emplace(program.name, Nonfinite(session_, id));
@@ -71,6 +78,15 @@ class PySession {
   }
 
   void initialize() { check(session_.initialize()); }
+
+  /// None: this one is alone.
+  nb::object ranks() const { return ranks_; }
+  /// The first rank's are those of all.
+  void shareVariables() {
+    if (PyRanks* ranks = joined())
+      check(withoutGil([&] { return gpuc::shareVariables(session_, ranks->ranks()); }));
+  }
+
   Session& session() { return session_; }
   uint64_t seed() {
     uint64_t seed = 0;
@@ -194,13 +210,11 @@ class PySession {
   }
 
   void runViews(ProgramId id, const std::vector<HostTensorView>& views, int32_t rows = kAllRows) {
-    Status status;
-    {
-      nb::gil_scoped_release released;
-      status = session_.run(id, views, rows);
-      if (status.ok()) status = session_.wait();
-      if (status.ok() && !nonfinite_.empty()) status = takeNonfinite(id);
-    }
+    const Status status = withoutGil([&]() -> Status {
+      GPUC_RETURN_IF_ERROR(session_.run(id, views, rows));
+      GPUC_RETURN_IF_ERROR(session_.wait());
+      return nonfinite_.empty() ? okStatus() : takeNonfinite(id);
+    });
     if (!status.ok() && status.message().find(", outside its range [") != std::string::npos)
       raise("RangeError", status.message());
     check(status);
@@ -226,8 +240,20 @@ class PySession {
                                        : std::to_string(index) + " ");
   }
 
+  PyRanks* joined() const { return ranks_.is_none() ? nullptr : nb::cast<PyRanks*>(ranks_); }
+
+  Result<Session> open(const std::string& device, int threads, std::optional<uint64_t> seed) {
+    PyRanks* ranks = joined();
+    if (ranks && threads == 0) threads = ranks->threads(static_cast<int>(openHostDevice()->info().threads));
+    return Session::create(plan_, {.device = device,
+                                   .threads = threads,
+                                   .seed = seed,
+                                   .communicator = ranks ? &ranks->ranks() : nullptr});
+  }
+
   std::string file_;
   Plan plan_;
+  nb::object ranks_;  // which the session speaks to, if it is not None
   Session session_;
   std::map<std::string, ProgramId> ids_;
   std::map<std::string, Nonfinite> nonfinite_;  // of programs with checks
@@ -236,8 +262,8 @@ class PySession {
 /// A folder of checkpoints of one session.
 class PyCheckpoints {
  public:
-  PyCheckpoints(const std::string& folder, int64_t keep)
-      : checkpoints_(check(Checkpoints::open(folder, keep))) {}
+  PyCheckpoints(const std::string& folder, int64_t keep, bool writes)
+      : checkpoints_(check(Checkpoints::open(folder, keep, writes))) {}
 
   std::string warning() const { return checkpoints_.warning(); }
   std::optional<int64_t> lastStep() const { return check(checkpoints_.lastStep()); }
@@ -251,12 +277,7 @@ class PyCheckpoints {
                                     .seed = session.seed(),
                                     .global_batch = global_batch,
                                     .samples = samples};
-    Status status;
-    {
-      nb::gil_scoped_release released;
-      status = checkpoints_.save(session.session(), position, metadata);
-    }
-    check(status);
+    check(withoutGil([&] { return checkpoints_.save(session.session(), position, metadata); }));
   }
 
   /// Writes the newest whole checkpoint's variables into the session, if `fits` of its position and metadata
@@ -280,6 +301,13 @@ class PyCheckpoints {
   Checkpoints checkpoints_;
 };
 
+/// The launcher's name, this process's rank and how many there are; None: nobody has started several.
+std::optional<std::tuple<std::string, int64_t, int64_t>> launched() {
+  const std::optional<Launcher> launcher = check(findLauncher());
+  if (!launcher) return std::nullopt;
+  return std::tuple(launcher->name, launcher->rank, launcher->ranks);
+}
+
 /// What a file of tensors says of itself.
 Metadata metadataOf(const std::string& path) { return check(SafetensorsFile::open(path)).metadata(); }
 
@@ -290,9 +318,22 @@ NB_MODULE(_runtime, m) {
   using gpuc::PySession;
   m.doc() = "Plans and sessions; gpuc.Step and gpuc.load are made of these.";
   m.def("metadata", &gpuc::metadataOf, nb::arg("path"));
+  using gpuc::PyRanks;
+  m.def("launched", &gpuc::launched);
+  nb::class_<PyRanks>(m, "Ranks")
+      .def(nb::init<>())
+      .def("gather", &PyRanks::gather)
+      .def("end", &PyRanks::end)
+      .def("give_up", &PyRanks::giveUp)
+      .def("leave", &PyRanks::leave)
+      .def_prop_ro("rank", &PyRanks::rank)
+      .def_prop_ro("size", &PyRanks::size);
   nb::class_<PySession>(m, "Session")
-      .def(nb::init<nb::bytes, const std::string&, int, std::optional<uint64_t>>(), nb::arg("plan"),
-           nb::arg("device") = "auto", nb::arg("threads") = 0, nb::arg("seed") = nb::none())
+      .def(nb::init<nb::bytes, const std::string&, int, std::optional<uint64_t>, const nb::callable&>(),
+           nb::arg("plan"), nb::kw_only(), nb::arg("device"), nb::arg("threads"), nb::arg("seed"),
+           nb::arg("join"))
+      .def("share_variables", &PySession::shareVariables)
+      .def_prop_ro("ranks", &PySession::ranks)
       .def("initialize", &PySession::initialize)
       .def("run", &PySession::run)
       .def("mean_at", &PySession::meanAt)
@@ -314,7 +355,8 @@ NB_MODULE(_runtime, m) {
       .def_prop_ro("arena_bytes", &PySession::arenaBytes);
   using gpuc::PyCheckpoints;
   nb::class_<PyCheckpoints>(m, "Checkpoints")
-      .def(nb::init<const std::string&, int64_t>(), nb::arg("folder"), nb::arg("keep"))
+      .def(nb::init<const std::string&, int64_t, bool>(), nb::arg("folder"), nb::arg("keep"), nb::kw_only(),
+           nb::arg("writes"))
       .def("save", &PyCheckpoints::save, nb::arg("session"), nb::kw_only(), nb::arg("step"), nb::arg("epoch"),
            nb::arg("step_in_epoch"), nb::arg("global_batch"), nb::arg("samples"), nb::arg("metadata"))
       .def("restore", &PyCheckpoints::restore, nb::arg("session"), nb::arg("fits"))

@@ -9,9 +9,10 @@ docs/python.md says what is supported.
 
 from gpuc.errors import Error, Problem, RangeError
 from gpuc.plan import Evaluation, Plan, load
+from gpuc.ranks import rank, world_size
 from gpuc.training import Epoch, Fit, fit
 
-__all__ = ["Epoch", "Error", "Evaluation", "Fit", "Plan", "Problem", "RangeError", "compile", "fit", "load"]
+__all__ = ["Epoch", "Error", "Evaluation", "Fit", "Plan", "Problem", "RangeError", "compile", "fit", "load", "rank", "world_size"]
 
 
 def compile(net, loss, optimizer, example, **options):

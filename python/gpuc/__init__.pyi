@@ -98,6 +98,7 @@ def compile(
     precision: str | None = None,
     ema: float | None = None,
     accumulate: int = 1,
+    data_parallel: bool = False,
     check_numerics: bool = False,
     memory_budget: int | None = None,
     checkpoint: str | None = None,
@@ -123,3 +124,5 @@ def fit(
     progress: bool = True,
 ) -> Fit: ...
 def load(path: Path, *, state: Path = "own", device: str = "auto", threads: int = 0) -> Plan: ...
+def rank() -> int: ...
+def world_size() -> int: ...

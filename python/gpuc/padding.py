@@ -50,8 +50,8 @@ def filled(tensor, shape, filler):
 class Padding:
     """Of one step: fills up batches, and knows whether that may be. `expected`: by program, type and shape of its inputs."""
 
-    def __init__(self, session, functions, expected):
-        self.session, self.expected = session, expected
+    def __init__(self, session, functions, expected, rank):
+        self.session, self.expected, self.rank = session, expected, rank
         self.mixes = mixes_in_training(functions)
         self.mixes_in_evaluation = None  # Tried when there is a first ragged batch.
 
@@ -104,4 +104,6 @@ class Padding:
 
     def run(self, program, tensors, rows, filler):
         whole = [filled(tensor, shape, filler) for tensor, (_, shape) in zip(tensors, self.expected[program])]
+        if program == "train_step":
+            rows += self.rank * self.batch_of(program)  # Of all ranks' rows: as if those before had all of theirs.
         return self.session.mean_of_rows(program, rows, *[tensor.data_ptr() for tensor in whole])

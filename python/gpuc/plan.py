@@ -1,9 +1,11 @@
 """Plans without torch: what gpuc.load gives, and what a compiled step is made of."""
 
+import contextlib
 import hashlib
 import pathlib
 
-from gpuc import _runtime
+from gpuc import _runtime, ranks
+from gpuc.batches import split_batch
 from gpuc.errors import Error
 from gpuc.pages import Memory
 
@@ -16,13 +18,21 @@ def digest(file):
     return hashlib.sha256(file).hexdigest()
 
 
-def split_batch(example):
-    """Positional and keyword arguments of a batch."""
-    if isinstance(example, dict):
-        return (), dict(example)
-    if isinstance(example, (tuple, list)):
-        return tuple(example), {}
-    return (example,), {}
+class Together:
+    """What is raised within has the other ranks know it."""
+
+    def __init__(self, of):
+        self.ranks = of
+
+    def __enter__(self):
+        self.ranks._check()
+
+    def __exit__(self, kind, error, trace):
+        if error is not None:
+            self.ranks.fail(error)
+
+
+ALONE = contextlib.nullcontext()
 
 
 class Evaluation:
@@ -43,13 +53,21 @@ class Plan:
     """
 
     def __init__(self, file, *, device="auto", threads=0, seed=None):
-        self._session = _runtime.Session(file, device=device, threads=threads, seed=seed)
+        self._session = _runtime.Session(file, device=device, threads=threads, seed=seed, join=ranks.join)
         self._session.initialize()
+        self._ranks = None if self._session.ranks is None else ranks.joined()
         self.origin = None  # The file that the variables come from; None: they began as the recipe says.
+        if self._ranks:
+            self._ranks.agree(plan=digest(file), seed=self._session.seed)
 
     def step(self, *batch, **named):
-        """One update; returns the mean loss of the batch, a float."""
-        return self._mean_of("train_step", batch, named)
+        """One update; returns the mean loss of the batch, a float. Of several ranks each has its rows of the batch."""
+        with self._together():
+            return self._mean_of("train_step", batch, named)
+
+    def _together(self):
+        """Around what ranks do together: who fails alone tells the others."""
+        return Together(self._ranks) if self._ranks else ALONE
 
     __call__ = step
 
@@ -59,13 +77,16 @@ class Plan:
         return total / count
 
     def evaluate(self, batches):
-        """Of all batches of a data set, each of the shapes that were compiled."""
+        """Of all batches of a data set, each of the shapes that were compiled; of several ranks each has its own batches."""
         total = count = number = 0
         for batch in batches:
             its_total, its_count = self._evaluate(*split_batch(batch))
             total += its_total
             count += its_count
             number += 1
+        if self._ranks:
+            with self._together():
+                total, count, number = (sum(each) for each in zip(*self._ranks.gather([total, count, number])))
         if not number:
             raise Error("there is no batch to evaluate")
         return Evaluation(total / count, number)
@@ -108,12 +129,15 @@ class Plan:
         return Memory(self._session)
 
     def save(self, path):
-        """Writes the plan, and its variables as safetensors beside it; gpuc.load reads both, without torch."""
+        """Writes the plan, and its variables as safetensors beside it; gpuc.load reads both, without torch. Of several ranks
+        the first writes."""
         path = pathlib.Path(path)
         if path.suffix == ".safetensors":
             raise Error(f"'{path}' is where the variables go: give a name that ends in .plan")
         if path.is_dir():
             raise Error(f"cannot write {path}: Is a directory")
+        if not self._is_first:
+            return
         whole = path.with_name(path.name + ".partial")  # Until it is complete, and its variables are written.
         try:
             whole.write_bytes(self._session.plan)
@@ -123,6 +147,10 @@ class Plan:
             raise Error(f"cannot write {path}: {error.strerror}") from None
         finally:
             whole.unlink(missing_ok=True)
+
+    @property
+    def _is_first(self):
+        return not self._ranks or self._ranks.rank == 0
 
     @property
     def _evaluation(self):
@@ -162,6 +190,7 @@ def load(path, *, state=OWN, device="auto", threads=0):
         raise Error(f"{path}: {error}") from None
     if variables:
         plan.restore(variables)
+    plan._session.share_variables()
     return plan
 
 

@@ -4,18 +4,20 @@ import inspect
 import json
 import os
 import warnings
+import zlib
 
 import torch
 from torch.utils import _pytree as pytree
 
-from gpuc import _compiler, _runtime
+from gpuc import _compiler, _runtime, ranks
+from gpuc.batches import bytes_of, checksum_of, split_batch
 from gpuc.capture import TYPES, Recorder, check_hooks
 from gpuc.errors import Error, Problem, refuse
 from gpuc.optimizers import Optimizer
 from gpuc.padding import Padding
 from gpuc.pages import Report
 from gpuc.parts import cut, first_part
-from gpuc.plan import Plan, split_batch
+from gpuc.plan import Plan
 from gpuc.prediction import Prediction
 
 
@@ -26,7 +28,7 @@ def cache_folder():
 
 
 def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=None, precision=None, ema=None, accumulate=1,
-                 check_numerics=False, memory_budget=None, checkpoint=None, predict=True, target="auto", device="auto",
+                 data_parallel=False, check_numerics=False, memory_budget=None, checkpoint=None, predict=True, target="auto", device="auto",
                  threads=0, seed=None):  # fmt: skip
     """Compiles the training of `net` for batches like `example`.
 
@@ -42,6 +44,7 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
                                ("accumulate", accumulate, 1)):  # fmt: skip
         if value is not None and (not isinstance(value, int) or value < least):
             raise Error(f"{name} is {value!r}: give a whole number of at least {least}")
+    ranks.check_launched(data_parallel)
     check_hooks(net)
     args, kwargs = split_batch(example)
     if loss is not None and len(args) < 2:
@@ -63,6 +66,8 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
             entries.append((key, str(value)))
     if accumulate > 1:
         entries.append(("accumulate", str(accumulate)))
+    if data_parallel:
+        entries.append(("data_parallel", "true"))
     plan, report = _compiler.compile(text, type(net).__name__, entries, target=target, seed=seed,
                                      memory_budget=memory_budget, checkpoint=checkpoint or "",
                                      check_numerics=check_numerics, predict=predict or loss is None,
@@ -95,6 +100,10 @@ def lower(graph):
     return text
 
 
+STEPS_BETWEEN_LOOKS = 100  # Of ranks at one another.
+SAMPLE = 128  # Elements of each tensor that they compare.
+
+
 class Step(Plan):
     """A compiled training step: `loss = step(x, y)`.
 
@@ -104,7 +113,7 @@ class Step(Plan):
 
     def __init__(self, plan, report, recorder, reader, example, part, **options):
         super().__init__(plan, **options)
-        for warning in self._session.warnings:
+        for warning in self._warnings():
             warnings.warn(warning, stacklevel=3)
         self.report = Report(report, self.memory)
         self._reader = reader
@@ -119,7 +128,7 @@ class Step(Plan):
         flat = pytree.tree_structure((tuple(range(len(args))), {}))
         self._is_flat = self._structure == flat
         self._check_inputs(recorder)
-        self._padding = Padding(self._session, recorder.functions, self._expected)
+        self._padding = Padding(self._session, recorder.functions, self._expected, self._ranks.rank if self._ranks else 0)
         self._rows, self._rows_of_part = (self._padding.batch_of(program) for program in ("train_step", "evaluate"))
         self._prediction = None  # Made when it is first asked for.
         self._share()
@@ -129,18 +138,42 @@ class Step(Plan):
         self._rates, self._counter = self._share_rates(), torch.from_dlpack(self.variable("step"))
         if reader:
             self._share_state()
+        self._session.share_variables()
 
     def __call__(self, *args, **kwargs):
-        """One update; returns the mean loss of the batch, a float."""
-        self._check_changes()
-        for entry in self._rates:
-            group, rate, last = entry
-            if group["lr"] != last:
-                entry[2] = float(group["lr"])
-                rate.fill_(entry[2])
-        return self._mean_of("train_step", args, kwargs)
+        """One update; returns the mean loss of the batch, a float. Of several ranks each has its rows of the batch."""
+        with self._together():
+            self._check_changes()
+            for entry in self._rates:
+                group, rate, last = entry
+                if group["lr"] != last:
+                    entry[2] = float(group["lr"])
+                    rate.fill_(entry[2])
+            if self._ranks and self._next % STEPS_BETWEEN_LOOKS == 1:
+                self._look_at_ranks(args, kwargs)
+            return self._mean_of("train_step", args, kwargs)
 
     step = __call__
+
+    def _warnings(self):
+        """Of all ranks, for the first to say."""
+        said = list(self._session.warnings)
+        if not self._ranks:
+            return said
+        everyone = self._ranks.gather(said)
+        more = {line: number for number, lines in reversed(list(enumerate(everyone))) for line in lines if line not in said}
+        return [*said, *(f"rank {number}: {line}" for line, number in more.items())] if self._is_first else []
+
+    def _look_at_ranks(self, args, kwargs):
+        """Now and then: what each has for itself, and all must have alike; the first batches, which must not be alike."""
+        pieces = b"".join(bytes_of(tensor.detach().reshape(-1)[:SAMPLE]) for tensor in self._tensors.values())
+        self._ranks.agree(rates_of_the_optimizer=[entry[2] for entry in self._rates], step=int(self._counter),
+                          values_of_parameters=zlib.crc32(pieces))  # fmt: skip
+        batches = self._ranks.gather(checksum_of(args, kwargs))
+        same = next(((batches.index(batch), number) for number, batch in enumerate(batches) if batches.index(batch) < number), None)
+        if same:
+            ranks.warn(f"ranks {same[0]} and {same[1]} train on the same batch: give each rank rows of its own, by a "
+                       "DistributedSampler(dataset, num_replicas=gpuc.world_size(), rank=gpuc.rank())", stacklevel=3)  # fmt: skip
 
     def restore(self, path):
         super().restore(path)

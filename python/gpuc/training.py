@@ -15,11 +15,11 @@ import signal
 import sys
 import threading
 import warnings
-import zlib
 
 from gpuc import _runtime, draws
+from gpuc.batches import checksum_of, split_batch
 from gpuc.errors import Error
-from gpuc.plan import OF_PLAN, Plan, digest, split_batch
+from gpuc.plan import OF_PLAN, Plan, digest
 from gpuc.progress import Progress
 
 STATE = "fit"  # In a checkpoint's metadata: what gpuc.fit has beside the variables.
@@ -73,6 +73,7 @@ def fit(step, loader, *, epochs=1, val=None, checkpoint_dir=None, checkpoint_eve
     patience: training ends when so many epochs in a row have brought no better loss.
     scheduler: a torch scheduler of the step's optimizer, stepped after each "epoch", or each "step".
     Ctrl-C ends a step, saves a checkpoint, and raises KeyboardInterrupt; a second one does so at once.
+    Of several ranks each gives its own loaders, and all make the same call; the first speaks and writes.
     """
     for name, value in (("epochs", epochs), ("checkpoint_every", checkpoint_every), ("keep", keep), ("patience", patience)):
         if value is not None and (not isinstance(value, int) or value < 1):
@@ -87,9 +88,22 @@ def fit(step, loader, *, epochs=1, val=None, checkpoint_dir=None, checkpoint_eve
         for name, batches in (("loader", loader), ("val", val)):
             if hasattr(batches, "__next__"):
                 raise Error(f"{name} can be gone through once: give a DataLoader, a list, or what has __iter__")
-    run = Run(step, loader, val, scheduler, schedule_each, Progress(progress, epochs))
+    if step._ranks:
+        check_sampler("loader", loader, step._ranks)
+        check_sampler("val", val, step._ranks)
+    run = Run(step, loader, val, scheduler, schedule_each, Progress(progress and step._is_first, epochs))
     with run.checkpoints_in(checkpoint_dir, keep, checkpoint_every, resume), interrupts() as run.interrupted:
-        return run.train(epochs, patience)
+        with step._together():
+            return run.train(epochs, patience)
+
+
+def check_sampler(name, loader, of):
+    """A DistributedSampler says what ranks it is for."""
+    sampler = getattr(loader, "sampler", None)
+    known = getattr(sampler, "num_replicas", of.size), getattr(sampler, "rank", of.rank)
+    if known != (of.size, of.rank):
+        raise Error(f"{name}'s sampler is for rank {known[1]} of {known[0]}, and this is rank {of.rank} of {of.size}: give it "
+                    "num_replicas=gpuc.world_size(), rank=gpuc.rank()")  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -121,6 +135,7 @@ class Run:
     def __init__(self, step, loader, val, scheduler, schedule_each, progress):
         self.step, self.loader, self.val = step, loader, val
         self.scheduler, self.schedule_each, self.progress = scheduler, schedule_each, progress
+        self.ranks = step._ranks
         self.by_loss = scheduler is not None and "metrics" in inspect.signature(scheduler.step).parameters
         if self.by_loss and schedule_each == "step":
             raise Error(f"{type(scheduler).__name__} looks at an epoch's loss: schedule_each='epoch'")
@@ -155,6 +170,8 @@ class Run:
         set_epoch = getattr(getattr(self.loader, "sampler", None), "set_epoch", None)
         if set_epoch:
             set_epoch(len(self.epochs))
+        if self.ranks:
+            self.ranks.agree(number_of_batches=length_of(self.loader))
         self.progress.begin(len(self.epochs) + 1, length_of(self.loader), self.in_epoch)
         batches = iter(self.loader)
         self.pass_over(batches)
@@ -170,7 +187,7 @@ class Run:
             self.progress.step(self.in_epoch, loss)
             if self.every and self.steps % self.every == 0:
                 self.save()
-            if self.interrupted():
+            if self.is_stop_wanted():
                 self.end_by_hand()
         if not self.in_epoch:
             raise Error("the loader gave no batch")
@@ -181,7 +198,7 @@ class Run:
             return
         for _ in range(self.in_epoch):
             self.batch = next(batches, None)
-        if self.batch is None or checksum_of(self.batch) != self.last_checksum:
+        if self.batch is None or checksum_of(*split_batch(self.batch)) != self.last_checksum:
             raise Error(f"the loader's batch {self.in_epoch} of epoch {len(self.epochs) + 1} is not the one that was trained: "
                         "draw from random, numpy.random or torch, or give the DataLoader a generator, not one that is "
                         "hidden from gpuc.fit")  # fmt: skip
@@ -196,12 +213,16 @@ class Run:
         validation = "" if val_loss is None else f"  validation {val_loss:.4f}"
         is_best = best_of(self.epochs) is epoch
         self.progress.note(f"epoch {epoch.epoch}  step {epoch.step}  loss {epoch.loss:.4f}{validation}{'  best so far' if is_best else ''}")
-        if self.folder and is_best:
+        if self.folder and is_best and self.step._is_first:
             described = {OF_PLAN: digest(self.step._session.plan), "epoch": str(epoch.epoch), "loss": repr(epoch.watched)}
             self.step._session.save(str(self.folder / BEST), described)
         self.save()
-        if self.interrupted():
+        if self.is_stop_wanted():
             self.end_by_hand()
+
+    def is_stop_wanted(self):
+        """All ranks stop behind the same step, whichever was asked to."""
+        return any(self.ranks.gather(self.interrupted())) if self.ranks else self.interrupted()
 
     def schedule(self, loss=None):
         if self.scheduler is None:
@@ -228,11 +249,13 @@ class Run:
             return
         self.check_state()
         self.folder, self.every = pathlib.Path(folder), every
-        self.checkpoints = _runtime.Checkpoints(str(folder), keep)
+        self.checkpoints = _runtime.Checkpoints(str(folder), keep, writes=self.step._is_first)
         try:
             if self.checkpoints.warning:
                 warnings.warn(self.checkpoints.warning, stacklevel=4)
             last = self.checkpoints.last_step
+            if self.ranks:
+                self.ranks.agree(newest_checkpoint=last)
             if last is not None and not resume:
                 raise Error(f"{folder} holds checkpoints of another run, up to step {last}: pass resume=True to go on from "
                             "there, or another checkpoint_dir to begin anew")  # fmt: skip
@@ -246,20 +269,27 @@ class Run:
         if self.checkpoints is None or self.saved == (len(self.epochs), self.in_epoch):
             return
         self.saved = len(self.epochs), self.in_epoch
+        state = self.state_text()
+        if not self.step._is_first:
+            return
         self.checkpoints.save(self.step._session, step=self.steps, epoch=len(self.epochs), step_in_epoch=self.in_epoch,
-                              global_batch=self.rows(), samples=samples_of(self.loader, self.rows()),
-                              metadata={STATE: self.state_text()})  # fmt: skip
+                              global_batch=self.global_batch(), samples=samples_of(self.loader, self.rows()),
+                              metadata={STATE: state})  # fmt: skip
 
     def rows(self):
         shape = self.step._session.inputs("train_step")[0][2]
         return shape[0] if shape else 1
 
+    def global_batch(self):
+        return self.rows() * (self.ranks.size if self.ranks else 1)
+
     def state_text(self):
+        own = {"batch": None if self.batch is None else checksum_of(*split_batch(self.batch)),
+               "drawn": self.drawn or draws.state_of(self.loader, self.val)}  # fmt: skip
         state = {
             "epochs": [[each.epoch, each.step, each.loss, each.val_loss] for each in self.epochs],
             "loss_sum": self.loss_sum, "loss_count": self.loss_count,
-            "batch": None if self.batch is None else checksum_of(self.batch),
-            "drawn": self.drawn or draws.state_of(self.loader, self.val),
+            "ranks": self.ranks.gather(own) if self.ranks else [own],
             "rates": [float(group["lr"]) for group in self.groups()],
             "scheduler": None if self.scheduler is None else packed(self.scheduler.state_dict()),
         }  # fmt: skip
@@ -293,15 +323,16 @@ class Run:
         state = json.loads(metadata[STATE])
         self.epochs = [Epoch(*each) for each in state["epochs"]]
         self.steps, self.in_epoch = position["step"], position["step_in_epoch"]
-        self.loss_sum, self.loss_count, self.last_checksum = state["loss_sum"], state["loss_count"], state["batch"]
-        self.drawn = state["drawn"] if self.in_epoch else None
+        self.loss_sum, self.loss_count = state["loss_sum"], state["loss_count"]
+        own = state["ranks"][self.ranks.rank if self.ranks else 0]
+        self.last_checksum, self.drawn = own["batch"], own["drawn"] if self.in_epoch else None
         if self.scheduler is not None:
             self.scheduler.load_state_dict(unpacked(state["scheduler"]))
         for group, rate in zip(self.groups(), state["rates"]):
             group["lr"] = rate
         self.step.origin = pathlib.Path(file)
         getattr(self.step, "_forget_rates", lambda: None)()
-        draws.restore(state["drawn"], self.loader, self.val)
+        draws.restore(own["drawn"], self.loader, self.val)
         self.progress.note(f"going on from {file}, after step {self.steps}")
 
     def fits(self, file, position, metadata):
@@ -309,10 +340,11 @@ class Run:
         if STATE not in metadata:
             raise Error(f"{file} is not of gpuc.fit: gpuc-train --resume goes on from it, or plan.restore(…) takes its variables")
         state = json.loads(metadata[STATE])
-        rows = self.rows()
+        rows, global_batch = self.rows(), self.global_batch()
         for what, stored, present, cure in (
             ("the seed", position["seed"], self.step._session.seed, f"compile with seed={position['seed']}"),
-            ("batches of", position["global_batch"], rows, "compile a step of that batch"),
+            ("batches of", position["global_batch"], global_batch, "compile a step of that batch, for as many ranks"),
+            ("this many ranks:", len(state["ranks"]), self.ranks.size if self.ranks else 1, "start as many"),
             ("this many samples:", position["samples"], samples_of(self.loader, rows), "give the same loader"),
             ("a scheduler:", state["scheduler"] is not None, self.scheduler is not None, "give it, or none, as then"),
             ("this many groups of the optimizer:", len(state["rates"]), len(self.groups()), "make it as then"),
@@ -350,28 +382,3 @@ def unpacked(text):
     import torch
 
     return torch.load(io.BytesIO(bytes.fromhex(text)), weights_only=True)
-
-
-def checksum_of(batch):
-    """Of all tensors' bytes."""
-    args, kwargs = split_batch(batch)
-    checksum = 0
-    for each in leaves_of((args, kwargs)):
-        checksum = zlib.crc32(bytes_of(each), checksum)
-    return checksum
-
-
-def bytes_of(tensor):
-    import numpy
-
-    if hasattr(tensor, "detach"):  # NumPy does not have all of torch's types.
-        tensor = tensor.detach().contiguous().reshape(-1).view(sys.modules["torch"].uint8)
-    return numpy.ascontiguousarray(tensor).tobytes()
-
-
-def leaves_of(value):
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (tuple, list)):
-        return [leaf for each in value for leaf in leaves_of(each)]
-    return [value]

@@ -1,0 +1,225 @@
+"""Several ranks by way of NumPy, without torch, started as torchrun and mpirun do: the bits of one that computes their parts."""
+
+import hashlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy
+from recording import Recording
+
+import gpuc
+
+HERE = pathlib.Path(__file__).resolve()
+RANKS = 2
+LAUNCHERS = {
+    "torchrun": [sys.executable, "-B", str(HERE.parent.parent / "end-to-end" / "start_ranks.py"), "-n", str(RANKS)],
+    "mpirun": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", str(RANKS)],
+}
+
+
+#
+# What one rank does, or one process that computes the parts of all
+#
+
+
+def variables_of(plan):
+    digest = hashlib.sha256()
+    for name, *_ in plan.variables:
+        if name not in ("rank", "world_size"):
+            digest.update(numpy.from_dlpack(plan.variable(name)).tobytes())
+    return digest.hexdigest()
+
+
+def rows_of(number, batch):
+    """The global batch `number`, all ranks' rows behind one another."""
+    return [numpy.concatenate([numpy.roll(each, 3 * number + rank, 0) for rank in range(RANKS)]) for each in batch]
+
+
+class Loader:
+    """This rank's rows of each batch, in an order that is drawn alike."""
+
+    def __init__(self, batch):
+        self.batch = batch
+
+    def __len__(self):
+        return 5
+
+    def __iter__(self):
+        for number in random.sample(range(5), 5):
+            whole = rows_of(number, self.batch)
+            if gpuc.world_size() == 1:
+                yield whole
+            else:
+                rows = len(self.batch[0])
+                yield [each[gpuc.rank() * rows :][:rows].copy() for each in whole]
+
+
+def plan_of(recording):
+    recording.recipe.append(("data_parallel", "true") if gpuc.world_size() > 1 else ("accumulate", str(RANKS)))
+    return recording.plan()
+
+
+def train(name, **_):
+    recording = Recording(name)
+    plan = plan_of(recording)
+    losses = [plan.step(*batch) for batch in Loader(recording.batch)]
+    return {"losses": losses, "variables": variables_of(plan)}
+
+
+def fit(folder, epochs, **options):
+    recording = Recording("mlp")
+    plan = plan_of(recording)
+    done = gpuc.fit(plan, Loader(recording.batch), epochs=epochs, checkpoint_dir=folder, checkpoint_every=2, **options)
+    return {"losses": [each.loss for each in done.epochs], "variables": variables_of(plan)}
+
+
+def fit_in_two_goes(folder, **_):
+    fit(folder, 1)
+    random.seed(99)
+    return fit(folder, 3, resume=True)
+
+
+def save(folder, **_):
+    recording = Recording("mlp")
+    plan = plan_of(recording)
+    path = pathlib.Path(folder) / "saved.plan"
+    plan.step(*next(iter(Loader(recording.batch))))
+    plan.save(path)
+    plan._ranks.gather(None)  # Until it is written.
+    loaded = gpuc.load(path)
+    return {"losses": [loaded.step(*batch) for batch in Loader(recording.batch)]}
+
+
+def fail(**_):
+    """The second rank's third batch is none."""
+    recording = Recording("mlp")
+    plan = plan_of(recording)
+    for number, (x, y) in enumerate(Loader(recording.batch)):
+        plan.step(x[:1] if number == 2 and gpuc.rank() == 1 else x, y)
+
+
+def end_early(**_):
+    recording = Recording("mlp")
+    plan = plan_of(recording)
+    for number, batch in enumerate(Loader(recording.batch)):
+        if number == 2 and gpuc.rank() == 1:
+            return {}
+        plan.step(*batch)
+
+
+def other_seed(**_):
+    recording = Recording("mlp")
+    recording.recipe.append(("data_parallel", "true"))
+    gpuc.Plan(recording.file(), seed=gpuc.rank())
+
+
+def other_lengths(**_):
+    recording = Recording("mlp")
+    gpuc.fit(plan_of(recording), list(Loader(recording.batch))[gpuc.rank() :])
+
+
+TASKS = {each.__name__: each for each in (train, fit, fit_in_two_goes, save, fail, end_early, other_seed, other_lengths)}
+
+
+def rank_main(task, out, options):
+    random.seed(1)
+    try:
+        result = TASKS[task](**json.loads(options))
+    except gpuc.Error as error:
+        result = {"error": str(error)}
+        raise
+    finally:
+        pathlib.Path(out, f"{gpuc.rank()}.json").write_text(json.dumps(result))
+
+
+#
+# What comes of it
+#
+
+
+class Case:
+    launcher = None
+
+    def setUp(self):
+        if not shutil.which(LAUNCHERS[self.launcher][0]):
+            self.skipTest(f"no {self.launcher}")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def launch(self, task, launcher=(), **options):
+        out = tempfile.mkdtemp(dir=self.folder)
+        command = [*launcher, sys.executable, "-B", str(HERE), "rank", task, out, json.dumps(options)]
+        environment = {**os.environ, "OMPI_MCA_odls_base_sigkill_timeout": "0", "UCX_MEM_EVENTS": "no"}
+        run = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+        results = [json.loads(each.read_text()) for each in sorted(pathlib.Path(out).iterdir())]
+        return run.returncode, results, run.stderr
+
+    def on_ranks(self, task, **options):
+        status, results, said = self.launch(task, LAUNCHERS[self.launcher], **options)
+        self.assertEqual((status, len(results)), (0, RANKS), said)
+        self.assertEqual(results[0], results[1])
+        return results[0], said
+
+    def alone(self, task, **options):
+        status, (result,), said = self.launch(task, **options)
+        self.assertEqual(status, 0, said)
+        return result
+
+    def test_bits_of_one_that_computes_their_parts(self):
+        for name in "mlp", "gpt", "recurrent":
+            with self.subTest(name):
+                self.assertEqual(self.on_ranks("train", name=name)[0], self.alone("train", name=name))
+
+    def test_fit(self):
+        alone = self.alone("fit", folder=str(self.folder / "alone"), epochs=3)
+        together, said = self.on_ranks("fit", folder=str(self.folder / "together"), epochs=3)
+        self.assertEqual(together, alone)
+        self.assertEqual(said.count("epoch 2  step 10  loss "), 1, said)  # The first rank speaks.
+        self.assertEqual(self.on_ranks("fit_in_two_goes", folder=str(self.folder / "twice"))[0], alone)
+
+    def test_saved_and_loaded(self):
+        self.on_ranks("save", folder=str(self.folder))
+
+    def errors(self, task):
+        """Of each rank."""
+        status, results, said = self.launch(task, LAUNCHERS[self.launcher])
+        self.assertNotEqual(status, 0, said)
+        self.assertEqual(len(results), RANKS, said)
+        return [result.get("error") for result in results]
+
+    def test_who_fails_has_the_others_know(self):
+        why = "program 'train_step', input 'x': got 1x6xf64, expected 4x6xf64"
+        waiting, failing = self.errors("fail")
+        self.assertEqual(failing, why)
+        self.assertRegex(waiting, "^rank 0 waits in collective [0-9]+, but rank 1 failed: " + why)
+        waiting, ending = self.errors("end_early")
+        self.assertIsNone(ending)
+        self.assertRegex(waiting, "^rank 0 .*rank 1 ")
+
+    def test_what_ranks_do_not_have_alike(self):
+        self.assertEqual(self.errors("other_seed"), ["ranks 0 and 1 have another seed, 0 and 1: give all of them the same"] * 2)
+        self.assertEqual(self.errors("other_lengths"),
+                         ["ranks 0 and 1 have another number of batches, 5 and 4: give all of them the same"] * 2)  # fmt: skip
+
+
+class Torchrun(Case, unittest.TestCase):
+    launcher = "torchrun"
+
+
+class OpenMpi(Case, unittest.TestCase):
+    launcher = "mpirun"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["rank"]:
+        rank_main(*sys.argv[2:])
+    else:
+        unittest.main()
