@@ -9,6 +9,6 @@ set(CPACK_COMPONENTS_ALL runtime tools)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS libxsmm-dev) # an archive, which programs are linked with that use gpuc::runtime
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libxsmm-dev, zlib1g-dev") # which programs are linked with that use gpuc::runtime, gpuc::weights
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION share/doc/gpuc RENAME copyright COMPONENT runtime)
 include(CPack)

@@ -48,7 +48,7 @@ class Deb(unittest.TestCase):
 
     def test_asks_for_its_libraries(self):
         asked = run("dpkg-deb", "-f", self.deb, "Depends")
-        for package in ["libc6 ", "libstdc++6 ", "libmlir-22", "libllvm22", "libxsmm-dev"]:
+        for package in ["libc6 ", "libstdc++6 ", "libmlir-22", "libllvm22", "libxsmm-dev", "zlib1g-dev"]:
             self.assertIn(package, asked)
 
     def test_tools_and_programs_of_ones_own(self):
@@ -64,6 +64,7 @@ class Deb(unittest.TestCase):
             run("cmake", "--build", work, env=env)
             run(work / "uses_gpuc", codeless, env=env)
             run(work / "uses_gpuc_c", codeless, env=env)
+            run(work / "uses_weights", codeless, work / "w.safetensors", env=env)
             self.assertIn("y = 3.000 x0 + -2.000 x1 + 1.000", run(work / "train_in_cpp", plan, env=env))
 
 

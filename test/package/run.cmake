@@ -12,3 +12,4 @@ step("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}" -B "${WORK}/build" "-DCMA
 step("${CMAKE_COMMAND}" --build "${WORK}/build")
 step("${WORK}/build/uses_gpuc" "${PLAN}")
 step("${WORK}/build/uses_gpuc_c" "${PLAN}")
+step("${WORK}/build/uses_weights" "${PLAN}" "${WORK}/w.safetensors")
