@@ -149,9 +149,7 @@ def export(module, args, kwargs):
         raise
     except Exception as error:
         file, line = user_line(_trace_of(error))
-        text = str(error).strip().splitlines()
-        refuse([Problem(f"torch.export cannot capture the module: {text[0] if text else type(error).__name__}"
-                        + _cure(error), "", file, line)])  # fmt: skip
+        refuse([Problem(f"torch.export cannot capture the module: {_reason(error)}", "", file, line)])
 
 
 @contextlib.contextmanager
@@ -160,6 +158,8 @@ def quietly():
     said = io.StringIO()
     logger = logging.getLogger("torch.fx.experimental.symbolic_shapes")
     logger.addFilter(is_no_note)
+    failures = logging.getLogger("torch._subclasses.fake_tensor")  # The error has the same words.
+    was_disabled, failures.disabled = failures.disabled, True
     graph = None
     try:
         with contextlib.redirect_stderr(said):
@@ -169,6 +169,7 @@ def quietly():
         raise
     finally:
         logger.removeFilter(is_no_note)
+        failures.disabled = was_disabled
         text = said.getvalue()  # What the module itself writes stays.
         sys.stderr.write(text if graph is None else text.replace(f"{graph}\n", ""))
 
@@ -183,11 +184,11 @@ def _trace_of(error):
     return "".join(traceback.format_tb(error.__traceback__)) + str(error)
 
 
-def _cure(error):
-    text = str(error)
+def _reason(error):
+    text = str(error).strip()
     if "data-dependent" in text or "GuardOnDataDependent" in type(error).__name__ or "unbacked" in text:
-        return ": what happens may not hang on the value of a tensor (a branch, .item()); use torch.where"
-    return ""
+        return "what happens hangs on the value of a tensor (a branch, .item(), int(…)): use torch.where, or keep it a tensor"
+    return text.splitlines()[0] if text else type(error).__name__
 
 
 class Recorder:
@@ -232,7 +233,10 @@ class Recorder:
     def spec(tensor):
         if tensor.dtype not in TYPES:
             raise Error(f"{tensor.dtype} is an element type that gpuc does not have")
-        return {"type": TYPES[tensor.dtype], "shape": [int(extent) for extent in tensor.shape]}
+        if not all(isinstance(extent, int) for extent in tensor.shape):
+            raise Error("has a shape that hangs on a tensor's value (nonzero, masked_select, unique), and a compiled step has "
+                        "fixed shapes: use torch.where, or multiply by a mask")  # fmt: skip
+        return {"type": TYPES[tensor.dtype], "shape": list(tensor.shape)}
 
     def constant(self, tensor):
         """A reference to what is known. A number that is everywhere is written once."""
@@ -456,7 +460,7 @@ class FunctionRecorder:
                 variable = self.variable(spec.target)
                 assigned.append({"variable": variable, "value": self.encode(node)})
             elif spec.kind != OutputKind.TOKEN:  # What has effects is refused already.
-                raise Error(f"the module changes {spec.target or 'an input'} in place: clone it first")
+                self.refuse(node, "an input is changed in place, which would be the loader's batch: clone it first")
         return {"outputs": outputs[chosen], "assigned": assigned}
 
 

@@ -28,5 +28,6 @@ class Problem:
 
 
 def refuse(problems):
-    """Raises them as one error."""
+    """Raises them as one error, each once."""
+    problems = list({str(problem): problem for problem in problems}.values())
     raise Error("\n".join(str(problem) for problem in problems), problems)

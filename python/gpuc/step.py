@@ -96,7 +96,7 @@ def check_parameters(recorder, reader):
 def lower(graph):
     text, problems = _compiler.lower(json.dumps(graph))
     if problems:
-        refuse([Problem(*problem) for problem in dict.fromkeys(problems)])
+        refuse([Problem(*problem) for problem in problems])
     return text
 
 

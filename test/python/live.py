@@ -223,6 +223,62 @@ class Lines(unittest.TestCase):
         self.at("self.fc(x).median(dim=1, keepdim=True)[0]", "median.dim is not supported")
         self.at("self.fc(x) + torch.rand(4, 3)", "rand.default is not supported")
 
+    def test_many_that_are_not_there(self):
+        """A line each, and what is wrong in it."""
+        for body, text in {
+            "F.ctc_loss(self.fc(x)[:, None].log_softmax(2), torch.ones(1, 2).long(), (4,), (2,))": "aten._ctc_loss",
+            "self.fc(F.conv3d(x[None, None, None], torch.ones(1, 1, 1, 1, 1))[0, 0, 0])": "convolution.default is not supported",
+            "self.fc((x * 1j).imag)": "complex 1j is no argument that gpuc takes",
+            "self.fc(x) * torch.ones(3, dtype=torch.int16)": "torch.int16 is an element type that gpuc does not have",
+            "self.fc(x) * torch.linalg.svd(x)[1].sum()": "_linalg_svd.default is not supported",
+            "self.fc(x.to_sparse().to_dense())": "_to_sparse.default is not supported",
+            "self.fc(x).mode(1)[0][:, None] + self.fc(x)": "mode.default is not supported",
+            "self.fc(x) + F.grid_sample(x[None, None], torch.zeros(1, 1, 1, 2)).sum()": "grid_sampler_2d.default is not",
+            "self.fc(x) + F.max_pool3d(x[None, None], 1).sum()": "max_pool3d_with_indices.default is not supported",
+            "self.fc(x) * torch.multinomial(x.softmax(1), 1)": "multinomial.default is not supported",
+            "self.fc(x[torch.randperm(4)])": "randperm.default is not supported",
+        }.items():
+            with self.subTest(body):
+                self.at(body, text)
+
+    def test_what_hangs_on_values(self):
+        """Shapes and numbers that are known when the step runs, and not before."""
+        shape, number = "has a shape that hangs on a tensor's value", "hangs on the value of a tensor (a branch, .item(), int(…))"
+        for body, text in {
+            "self.fc(x)[torch.nonzero(x[:, 0])[:, 0]].sum() + self.fc(x)": shape,
+            "torch.masked_select(self.fc(x), self.fc(x) > 0).sum() + self.fc(x)": shape,
+            "self.fc(x) * torch.unique(x).sum()": shape,
+            "self.fc(x) * torch.bincount(x[:, 0].long().abs())[0]": shape,
+            "self.fc(x * int(x.sum()))": number,
+            "[self.fc(x) for _ in range(10) if x.norm() < 3][0]": number,
+            "self.fc(x * x[0].tolist()[0])": "is a number that hangs on a tensor's value",
+        }.items():
+            with self.subTest(body):
+                self.at(body, text)
+
+    def test_what_no_module_may_do(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            for body, text in {
+                "self.fc(x.add_(1))": "an input is changed in place, which would be the loader's batch: clone it first",
+                "self.fc(x[:, :5])": "must have same reduction dim, but got [4, 5] X [6, 3]",
+                "self.fc(x.view(3, 9))": "shape '[3, 9]' is invalid for input of size 24",
+                "self.fc(x.double())": "differ in element type",
+                "self.fc(x.to('meta'))": "Expected all tensors to be on the same device",
+                "self.fc(torch.from_numpy(x.detach().numpy()))": ".numpy() is not supported",
+                "self.fc2(x)": "'Broken' object has no attribute 'fc2'",
+                "(self.fc(x).sum().backward(), self.fc(x))[1]": "does not require grad",
+            }.items():
+                with self.subTest(body):
+                    self.at(body, text)
+        self.assertEqual(said.getvalue(), "")  # Torch's own account of it is in the error.
+
+    def test_a_problem_is_said_once(self):
+        class Twice(Mlp):
+            def forward(self, x):
+                return super().forward((x * 1j).imag)
+
+        self.assertEqual(self.error(net=Twice()).count("complex 1j"), 1)
+
     def test_ops_that_check_values(self):
         self.at("self.fc(torch.linalg.solve(x[:, :4], x))", "_linalg_check_errors.default does more than to give a result")
 
