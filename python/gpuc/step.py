@@ -56,6 +56,7 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     recorder = Recorder(net, loss, trained_of(net, loss, reader))
     if reader:
         check_parameters(recorder, reader)
+    check_precision(precision, recorder.tensors.values())
     part = first_part(args, kwargs, accumulate)
     recorder.record_training(*part)
     recorder.record_evaluation(*part)
@@ -84,6 +85,15 @@ def trained_of(net, loss, reader):
         return {id(parameter) for parameter in reader.parameters()}
     owners = [owner for owner in (net, loss) if isinstance(owner, torch.nn.Module)]
     return {id(parameter) for owner in owners for parameter in owner.parameters()}
+
+
+def check_precision(precision, tensors):
+    """It says how what is f32 is computed, and of a module in f64 it would say nothing."""
+    types = {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
+    if precision is not None and str(precision) != "f32" and types and torch.float32 not in types:
+        found = ", ".join(sorted(TYPES[each] for each in types))
+        raise Error(f"precision is {precision}, which is how f32 is computed, and the module has {found} alone: make it f32, "
+                    "net.float(), or leave precision out")  # fmt: skip
 
 
 def check_parameters(recorder, reader):

@@ -333,6 +333,12 @@ class Lines(unittest.TestCase):
         with self.assertRaisesRegex(gpuc.Error, "clip_norm: must be above 0, but is -1"):
             gpuc.compile(Mlp(), lambda out, _: out.sum(), "sgd:lr=1", (torch.zeros(4, 6), torch.zeros(4)), clip_norm=-1)
 
+    def test_a_precision_of_what_is_not_there(self):
+        batch = torch.randn(4, 6), torch.randint(0, 3, (4,))
+        gpuc.compile(Mlp(), nn.CrossEntropyLoss(), "sgd:lr=1", batch, precision="bf16")
+        with self.assertRaisesRegex(gpuc.Error, "precision is bf16, .* the module has f64 alone: make it f32, net.float"):
+            gpuc.compile(Mlp().double(), nn.CrossEntropyLoss(), "sgd:lr=1", (batch[0].double(), batch[1]), precision="bf16")
+
     def test_predict_is_left_out(self):
         net = Mlp()
         batch = torch.randn(4, 6), torch.randint(0, 3, (4,))
