@@ -30,22 +30,26 @@ static std::string findFirst(Location location, function_ref<std::string(Locatio
   return text;
 }
 
-static std::string tagOf(Location part) {
+static StringRef tagOf(Location part) {
   auto fused = dyn_cast<FusedLoc>(part);
   auto tag = fused ? dyn_cast_or_null<StringAttr>(fused.getMetadata()) : StringAttr();
-  return tag ? tag.str() : "";
+  return tag ? tag.getValue() : "";
 }
 
+/// By hand: fusion asks it of each op many times, and to make MLIR's walk takes longer than to go.
 bool isBackward(Location location) {
-  return !findFirst(location, [](Location part) {
-            return tagOf(part) == kBackward ? kBackward.str() : "";
-          }).empty();
+  if (auto named = dyn_cast<NameLoc>(location))
+    return isBackward(named.getChildLoc());
+  if (auto call = dyn_cast<CallSiteLoc>(location))
+    return isBackward(call.getCallee()) || isBackward(call.getCaller());
+  auto fused = dyn_cast<FusedLoc>(location);
+  return fused && (tagOf(fused) == kBackward || llvm::any_of(fused.getLocations(), isBackward));
 }
 
 std::string wholeOf(Location location) {
   return findFirst(location, [](Location part) {
-    std::string tag = tagOf(part);
-    return tag == kBackward ? "" : tag;
+    StringRef tag = tagOf(part);
+    return tag == kBackward ? "" : tag.str();
   });
 }
 
