@@ -41,6 +41,8 @@
 #include "passes/kernels/FuseSteps.h"
 #include "passes/kernels/RepeatResults.h"
 
+#include <tuple>
+
 namespace gpuc {
 #define GEN_PASS_DEF_FUSEPASS
 #include "passes/Passes.h.inc"
@@ -138,11 +140,23 @@ private:
     if (producer.ops.size() + consumer.ops.size() > kMaxKernelOps || clusters_.isStored(producer))
       return false;
     bool wanted = round == Round::Rows ? paysByRow(producer, consumer) : pays(producer, consumer, round);
-    if (!wanted || clusters_.isReachedOtherwise(producer, consumer) ||
-        !clusters_.canBeOneKernel(producer, consumer))
+    if (!wanted || clusters_.isReachedOtherwise(producer, consumer) || !canBeOneKernel(producer, consumer))
       return false;
     clusters_.merge(producer, consumer);
     return true;
+  }
+
+  /// The two are asked for by each of their ops, round after round; clusters only grow, so that of as many
+  /// ops they are what they were.
+  bool canBeOneKernel(const Cluster &producer, const Cluster &consumer) {
+    const auto pair = std::make_tuple(&producer, &consumer, static_cast<unsigned>(producer.ops.size()),
+                                      static_cast<unsigned>(consumer.ops.size()));
+    if (apart_.contains(pair))
+      return false;
+    const bool can = clusters_.canBeOneKernel(producer, consumer);
+    if (!can)
+      apart_.insert(pair);
+    return can;
   }
 
   bool pays(const Cluster &producer, const Cluster &consumer, Round round) const {
@@ -205,6 +219,8 @@ private:
 
   FuseClusters &clusters_;
   const TargetDescription &device_;
+  /// Of two that cannot be one kernel, each with how many ops it had.
+  DenseSet<std::tuple<const Cluster *, const Cluster *, unsigned, unsigned>> apart_;
 };
 
 //===----------------------------------------------------------------------===//
