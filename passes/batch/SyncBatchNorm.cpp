@@ -19,9 +19,15 @@ namespace {
 
 class SyncBatchNormPass : public impl::SyncBatchNormPassBase<SyncBatchNormPass> {
   void runOnOperation() override {
-    for (auto recipe : getOperation().getOps<ir::RecipeOp>())
-      if (recipe.getSyncBatchNorm().value_or(false) && failed(markNorms(recipe)))
+    bool isIdle = true;
+    for (auto recipe : getOperation().getOps<ir::RecipeOp>()) {
+      const bool syncs = recipe.getSyncBatchNorm().value_or(false);
+      isIdle &= !syncs;
+      if (syncs && failed(markNorms(recipe)))
         return signalPassFailure();
+    }
+    if (isIdle)
+      markAllAnalysesPreserved(); // nor is the module verified again
   }
 
   LogicalResult markNorms(ir::RecipeOp recipe) {

@@ -298,7 +298,8 @@ struct BucketAllReduces : impl::BucketAllReducesPassBase<BucketAllReduces> {
       module.emitError(known.message());
       return signalPassFailure();
     }
-    warnIfIdle(module);
+    if (isIdle(module))
+      return markAllAnalysesPreserved(); // nor is the module verified again
     const CostModel cost(describe(target));
     for (auto program : llvm::make_early_inc_range(module.getOps<plan::ProgramOp>())) {
       program.walk([&](plan::RepeatOp repeat) { shareInLoop(repeat, cost, *known); });
@@ -347,12 +348,16 @@ struct BucketAllReduces : impl::BucketAllReducesPassBase<BucketAllReduces> {
   }
 
   /// Whoever asks for buckets means to train on several ranks.
-  void warnIfIdle(ModuleOp module) {
+  /// Whether ranks exchange nothing; a warning where options say how they should.
+  bool isIdle(ModuleOp module) {
     auto exchanges = [](plan::CollectiveOpInterface) { return WalkResult::interrupt(); };
-    if ((!link.empty() || bucketBytes > 0) && !module.walk(exchanges).wasInterrupted())
+    if (module.walk(exchanges).wasInterrupted())
+      return false;
+    if (!link.empty() || bucketBytes > 0)
       module.emitWarning("nothing is summed over ranks, so that ")
           << (link.empty() ? "--bucket-size" : "--link")
           << " has nothing to do: give --data-parallel where the model is compiled";
+    return true;
   }
 
   StringRef linkOr(StringRef otherwise) const {

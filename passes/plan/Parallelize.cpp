@@ -191,6 +191,8 @@ struct Parallelize : impl::ParallelizePassBase<Parallelize> {
       module.emitError("has no arena: plan-place-buffers comes before plan-parallelize");
       return signalPassFailure();
     }
+    if (isIdle(module))
+      return markAllAnalysesPreserved(); // nor is the module verified again
     std::string error;
     FailureOr<HostTarget> host =
         target.getName().empty() ? HostTarget::native(&error) : HostTarget::parse(target.getName(), &error);
@@ -200,6 +202,13 @@ struct Parallelize : impl::ParallelizePassBase<Parallelize> {
     }
     if (failed(Parallelizer(module, *host).run()))
       signalPassFailure();
+  }
+
+  /// Whether there are neither loops nor what an earlier run said of kernels.
+  static bool isIdle(ModuleOp module) {
+    auto isLoop = [](plan::RepeatOp) { return WalkResult::interrupt(); };
+    return !module.walk(isLoop).wasInterrupted() &&
+           llvm::none_of(module.getOps<plan::KernelOp>(), [](auto kernel) { return kernel.getRows(); });
   }
 };
 

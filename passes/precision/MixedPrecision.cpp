@@ -362,9 +362,14 @@ class MixedPrecisionPass : public impl::MixedPrecisionPassBase<MixedPrecisionPas
   using MixedPrecisionPassBase::MixedPrecisionPassBase;
 
   void runOnOperation() override {
-    for (auto recipe : getOperation().getOps<ir::RecipeOp>())
+    bool isIdle = true;
+    for (auto recipe : getOperation().getOps<ir::RecipeOp>()) {
+      isIdle &= !recipe.getPrecision();
       if (recipe.getPrecision() && failed(lower(recipe)))
         return signalPassFailure();
+    }
+    if (isIdle)
+      markAllAnalysesPreserved(); // nor is the module verified again
   }
 
   LogicalResult lower(ir::RecipeOp recipe) {

@@ -23,7 +23,7 @@ class CheckpointPass : public impl::CheckpointPassBase<CheckpointPass> {
       return signalPassFailure();
     auto step = getOperation().lookupSymbol<func::FuncOp>("train_step");
     if (!step || taken->kind == CheckpointPolicy::Kind::none)
-      return;
+      return markAllAnalysesPreserved(); // nor is the module verified again
     if (failed(checkGradientsAreKnown(step)))
       return signalPassFailure();
     apply(choiceOf(*taken, step), step);

@@ -110,6 +110,8 @@ class CutScansPass : public impl::CutScansPassBase<CutScansPass> {
         if (std::optional<int64_t> steps = chunkSteps(scan.getTripCount()))
           cuts.push_back({scan, *steps});
     });
+    if (cuts.empty())
+      return markAllAnalysesPreserved(); // nor is the module verified again
     for (auto [scan, steps] : cuts)
       Cutting(scan, steps).run();
   }

@@ -310,6 +310,8 @@ class HoistFromScansPass : public impl::HoistFromScansPassBase<HoistFromScansPas
       if (!scan.getBatchFirst()) // until shapes are known
         scans.push_back(scan);
     });
+    if (scans.empty())
+      return markAllAnalysesPreserved(); // nor is the module verified again
     IRRewriter rewriter(&getContext());
     for (ir::ScanOp scan : scans)
       Hoisting(scan, rewriter).run();
