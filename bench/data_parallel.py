@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Two ranks of this machine, one thread each: gpuc beside PyTorch's DistributedDataParallel over gloo.
+"""Two ranks of this machine, one thread each: gpuc beside PyTorch's DistributedDataParallel and JAX on several processes, both over gloo.
 
-    bench/data_parallel.py [FOLDER] [--cases=NAME,…] [--ranks=2] [--rounds=7] [--peer=PROGRAM]
+    bench/data_parallel.py [FOLDER] [--cases=NAME,…] [--ranks=2] [--rounds=7] [--peers=ddp,jax] [--peer=PROGRAM]
 
-Both start from the same weights and train on the same batch, each rank on its rows, and must compute the same losses, within 1e-5 or what the
-cell says, before anything is timed. Then they take turns: a round is 0.3 s of steps, a number the median of the rounds, after one that warms up. PyTorch is
-timed in the quickest of the forms that bench/peers/torch_ranks.py knows. With --peer another program, started as PROGRAM FOLDER RANKS,
-answers as that does in its place; --peer= is gpuc alone.
+All start from the same weights and train on the same batch, each rank on its rows, and must compute the same losses, within 1e-5 or what the
+cell says, before anything is timed. Then they take turns: a round is 0.3 s of steps, a number the median of the rounds, after one that warms
+up. A peer is timed in the quickest of the forms that bench/peers/torch_ranks.py and jax_ranks.py know, and left out where it does not have
+the model. With --peer another program, started as PROGRAM FOLDER RANKS, answers in place of all peers; --peers= is gpuc alone.
 """
 
 import argparse
@@ -29,16 +29,20 @@ from cases import SGD, Case, gpt, lenet, lstm, mlp
 
 LOSS_STEPS = 5
 ROUND_SECONDS = 0.3
+TITLES = {"ddp": "DistributedDataParallel", "jax": "JAX"}
+PROGRAMS = {"ddp": "torch_ranks.py", "jax": "jax_ranks.py"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Cell(Case):
     """`batch` rows in all, which ranks share."""
+    peers: tuple = tuple(TITLES)
     sync_batch_norm: bool = False
 
 
 def cell(case, **more):
-    return Cell(**{field.name: getattr(case, field.name) for field in dataclasses.fields(Case)}, **more)
+    fields = {field.name: getattr(case, field.name) for field in dataclasses.fields(Case) if field.name != "peers"}
+    return Cell(**fields, **more)
 
 
 def resnet(name, sync, size=64, width=16, batch=16):
@@ -46,8 +50,8 @@ def resnet(name, sync, size=64, width=16, batch=16):
     norms are synchronised, losses are within 1e-5 for four steps, and 1.6e-4 apart at the fifth."""
     title = f"ResNet-18 width {width}, {size} x {size}, batch {batch}{', synchronised norms' if sync else ''}, SGD"
     return Cell(name, title, {"kind": "resnet18"}, ["resnet18", f"size={size}", f"width={width}", "classes=10"],
-                {**SGD, "lr": 0.001}, {"x": ("u8", [batch, 3, size, size], 256), "labels": ("i32", [batch], 10)}, 1, sync_batch_norm=sync,
-                tolerance=1e-3 if sync else 1e-5)
+                {**SGD, "lr": 0.001}, {"x": ("u8", [batch, 3, size, size], 256), "labels": ("i32", [batch], 10)}, 1, peers=("ddp",),
+                sync_batch_norm=sync, tolerance=1e-3 if sync else 1e-5)
 
 
 CELLS = [
@@ -85,11 +89,13 @@ def prepare(case, binaries, folder, ranks):
 
 
 def start(case, settings, folder):
+    """gpuc's ranks, which come first, and those of each peer that has the model."""
     inputs = [f"{name}={os.path.join(folder, name)}" for name in case.inputs]
     commands = {"gpuc": ([os.path.join(settings.binaries, "bench-ranks"), os.path.join(folder, "step.plan"),
                           os.path.join(folder, "weights.safetensors"), str(settings.ranks), *inputs], None)}
-    if settings.peer:
-        commands["ddp"] = [*settings.peer, folder, str(settings.ranks)], environment.variables()
+    for name, command in settings.peers.items():
+        if name in case.peers:
+            commands[name] = [*command, folder, str(settings.ranks)], environment.variables()
     workers = []
     for name, (command, variables) in commands.items():
         workers.append(Worker(name, 1, command, os.path.join(folder, name + ".log"), variables))
@@ -115,24 +121,27 @@ def compare(case, settings):
         finally:
             for worker in workers:
                 worker.close()
-    medians = [statistics.median(found) for found in times]
-    result = {"case": case.name, "title": case.title, "losses": reference, "gpuc_us": medians[0], "gpuc_rounds_us": times[0]}
-    if len(workers) == 1:
-        return result
-    peer = workers[1].facts
-    return {**result, "loss_difference": differences[0], "ddp_us": medians[1], "ratio": medians[1] / medians[0], "form": peer["form"],
-            "refused_forms": peer["refused"], "version": peer["version"], "ddp_rounds_us": times[1]}
+    own, *others = [statistics.median(found) for found in times]
+    peers = {worker.name: {"us": median, "ratio": median / own, "loss_difference": difference, "form": worker.facts["form"],
+                           "refused_forms": worker.facts["refused"], "version": worker.facts["version"], "rounds_us": found}
+             for worker, median, difference, found in zip(workers[1:], others, differences, times[1:])}
+    return {"case": case.name, "title": case.title, "losses": reference, "gpuc_us": own, "gpuc_rounds_us": times[0], "peers": peers}
 
 
 def table(facts, results, failures):
-    lines = [f"| one step of {facts['ranks']} ranks | gpuc, µs | DistributedDataParallel, µs | its form | ratio |", "| --- | ---: | ---: | --- | ---: |"]
-    compared = [it for it in results if "ratio" in it]
-    lines += [f"| {it['title']} | {it['gpuc_us']:,.0f} | {it['ddp_us']:,.0f} | {it['form']} | **{it['ratio']:.2f}** |" for it in compared]
-    lines += [f"| {it['title']} | {it['gpuc_us']:,.0f} | | | |" for it in results if it not in compared]
-    lines += [f"| {name} | no number: {reason} | | | |" for name, reason in failures.items()]
-    worst = max((it["loss_difference"] for it in compared), default=0)
-    peer = f"{compared[0]['version']}, gloo" if compared else "no peer"
-    lines += ["", f"- {facts['cpu']}, {facts['cores']} cores · {facts['gpuc']} · {peer} · {facts['date']}",
+    names = [name for name in TITLES if any(name in it["peers"] for it in results)]
+    lines = [f"| one step of {facts['ranks']} ranks | gpuc, µs |" + "".join(f" {TITLES[name]}, µs | its form | ratio |" for name in names),
+             "| --- | ---: |" + " ---: | --- | ---: |" * len(names)]
+    for it in results:
+        line = f"| {it['title']} | {it['gpuc_us']:,.0f} |"
+        for peer in (it["peers"].get(name) for name in names):
+            line += f" {peer['us']:,.0f} | {peer['form']} | **{peer['ratio']:.2f}** |" if peer else " | | |"
+        lines.append(line)
+    lines += [f"| {name} | no number: {reason} |" + " | | |" * len(names) for name, reason in failures.items()]
+    compared = [peer for it in results for peer in it["peers"].values()]
+    worst = max((peer["loss_difference"] for peer in compared), default=0)
+    versions = ", ".join(dict.fromkeys(peer["version"] for peer in compared))
+    lines += ["", f"- {facts['cpu']}, {facts['cores']} cores · {facts['gpuc']} · {versions + ', gloo' if versions else 'no peer'} · {facts['date']}",
               f"- One thread a rank; medians of {facts['rounds']} interleaved rounds. Load average {facts['load_at_start']:.1f} at the start, "
               f"{facts['load_at_end']:.1f} at the end, of which the ranks are {facts['ranks']}.",
               f"- Over {LOSS_STEPS} steps the losses were at most {worst:.1e} apart, relative to gpuc's."]
@@ -153,26 +162,36 @@ def read_flags():
     parser.add_argument("--cases", default=",".join(case.name for case in CELLS))
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--peer", help="instead of PyTorch; empty: gpuc alone")
+    parser.add_argument("--peers", default=",".join(TITLES), help="empty: gpuc alone")
+    parser.add_argument("--peer", help="a program that answers in place of all peers")
     parser.add_argument("--binaries", default=os.path.join(gpuc_side.HERE, "..", "build", "bin"))
     settings = parser.parse_args()
     known = {case.name: case for case in CELLS}
-    unknown = [name for name in settings.cases.split(",") if name not in known]
-    if unknown:
-        parser.error(f"no case '{unknown[0]}': there are {', '.join(known)}")
-    settings.cases = [known[name] for name in settings.cases.split(",")]
-    settings.peer = settings.peer.split() if settings.peer is not None else None
+    settings.cases = known_names(parser, "case", settings.cases, known)
+    settings.peers = known_names(parser, "peer", settings.peers, {name: name for name in TITLES}) if settings.peers else []
+    if settings.peer is not None and not settings.peer.split():
+        parser.error("--peer names no program: --peers= is gpuc alone")
     return settings
 
 
-def torch_peer():
-    return [environment.prepare(), os.path.join(gpuc_side.HERE, "peers", "torch_ranks.py")]
+def known_names(parser, what, names, known):
+    unknown = [name for name in names.split(",") if name not in known]
+    if unknown:
+        parser.error(f"no {what} '{unknown[0]}': there are {', '.join(known)}")
+    return [known[name] for name in names.split(",")]
+
+
+def commands_of(settings):
+    """Peer → what starts it."""
+    if settings.peer is not None:
+        return {"ddp": settings.peer.split()}
+    python = environment.prepare() if settings.peers else None
+    return {name: [python, os.path.join(gpuc_side.HERE, "peers", PROGRAMS[name])] for name in settings.peers}
 
 
 def main():
     settings = read_flags()
-    if settings.peer is None:
-        settings.peer = torch_peer()
+    settings.peers = commands_of(settings)
     version = subprocess.run([os.path.join(settings.binaries, "gpuc-run"), "--version"], capture_output=True, text=True).stdout.strip()
     facts = {"date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "cpu": report.processor(), "cores": os.cpu_count(), "gpuc": version,
              "ranks": settings.ranks, "rounds": settings.rounds, "load_at_start": os.getloadavg()[0]}
@@ -180,7 +199,8 @@ def main():
     for case in settings.cases:
         try:
             results.append(compare(case, settings))
-            print(f"{case.name}: " + (f"{results[-1]['ratio']:.2f}" if settings.peer else f"{results[-1]['gpuc_us']:,.0f} µs"), flush=True)
+            ratios = [f"{peer['ratio']:.2f} times {name}" for name, peer in results[-1]["peers"].items()]
+            print(f"{case.name}: {results[-1]['gpuc_us']:,.0f} µs" + "".join(", " + ratio for ratio in ratios), flush=True)
         except CandidateError as error:
             failures[case.name] = str(error)
             print(f"{case.name}: {error}", flush=True)

@@ -29,8 +29,8 @@ class DataParallelTest(unittest.TestCase):
         self.addCleanup(held.cleanup)
         self.folder = held.name
 
-    def compare(self, peer, *flags):
-        command = [sys.executable, "-B", BENCH, "--binaries=" + BIN, "--cases=mlp-small", "--rounds=1", "--peer=" + peer, *flags,
+    def compare(self, *flags):
+        command = [sys.executable, "-B", BENCH, "--binaries=" + BIN, "--cases=mlp-small", "--rounds=1", *flags,
                    os.path.join(self.folder, "out")]
         return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
@@ -50,10 +50,10 @@ class DataParallelTest(unittest.TestCase):
         return path
 
     def losses_of_gpuc(self):
-        done = self.compare("")
+        done = self.compare("--peers=")
         self.assertEqual(done.returncode, 0, done.stderr)
         (cell,) = self.written()["results"]
-        self.assertNotIn("ratio", cell)
+        self.assertEqual(cell["peers"], {})
         self.assertIn("no peer", self.table())
         # Ten classes, random weights: the first loss is near log 10, and steps on one batch lower it.
         self.assertEqual(len(cell["losses"]), 5)
@@ -64,19 +64,20 @@ class DataParallelTest(unittest.TestCase):
     def test_a_peer_that_agrees(self):
         losses = self.losses_of_gpuc()
         losses[4] *= 1 + 0.9e-5
-        done = self.compare(self.player(losses))
+        done = self.compare("--peer=" + self.player(losses))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         (cell,) = self.written()["results"]
-        self.assertEqual(cell["ddp_us"], 1e6)
-        self.assertEqual(cell["ratio"], 1e6 / cell["gpuc_us"])
-        self.assertAlmostEqual(cell["loss_difference"], 0.9e-5, delta=1e-7)
+        peer = cell["peers"]["ddp"]
+        self.assertEqual(peer["us"], 1e6)
+        self.assertEqual(peer["ratio"], 1e6 / cell["gpuc_us"])
+        self.assertAlmostEqual(peer["loss_difference"], 0.9e-5, delta=1e-7)
         self.assertIn("| 1,000,000 | played |", self.table())
         self.assertIn("player 1, gloo", self.table())
 
     def test_other_losses_get_no_number(self):
         losses = self.losses_of_gpuc()
         losses[4] *= 1 + 1.2e-5
-        self.assertEqual(self.compare(self.player(losses)).returncode, 1)
+        self.assertEqual(self.compare("--peer=" + self.player(losses)).returncode, 1)
         self.assertEqual(self.written()["results"], [])
         self.assertIn("its loss of step 5 is ", self.written()["failures"]["mlp-small"])
         self.assertIn("no number", self.table())
@@ -88,9 +89,16 @@ class DataParallelTest(unittest.TestCase):
         self.assertEqual([cell.name for cell in CELLS if cell.real], [])
 
     def test_unknown_names(self):
-        done = self.compare("", "--cases=mlp9")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("error: no case 'mlp9': there are resnet, ", done.stderr)
+        for flags, error in ((["--cases=mlp9"], "no case 'mlp9': there are resnet, "), (["--peers=dpp"], "no peer 'dpp': there are ddp, jax"),
+                             (["--peer="], "--peer names no program: --peers= is gpuc alone")):
+            done = self.compare(*flags)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("error: " + error, done.stderr)
+
+    def test_a_peer_is_asked_where_it_has_the_model(self):
+        sys.path.insert(0, os.path.dirname(BENCH))
+        from data_parallel import CELLS
+        self.assertEqual([cell.name for cell in CELLS if "jax" not in cell.peers], ["resnet", "resnet-sync"])
 
 
 unittest.main()
