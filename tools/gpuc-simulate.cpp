@@ -209,7 +209,7 @@ gpuc::Status run(Request& request) {
 static int tool(int argc, char** argv) {
   gpuc::endInOneLineOnLlvmErrors();
   Request request;
-  std::optional<int64_t> batch, optLevel;
+  std::optional<int64_t> batch, optLevel, copyBandwidth;
   int64_t seed = 0;
   gpuc::Disturbance& disturbance = request.simulation.disturbance;
   gpuc::CommandLine cli("gpuc-simulate",
@@ -224,6 +224,10 @@ static int tool(int argc, char** argv) {
                 "GPUs, default); nvlink:bandwidth=475GB,latency=10: bytes that a rank sends in a second, and "
                 "microseconds of a message");
   cli.addString("network", &request.network, "LINK", "of each rank to those of other machines");
+  cli.addSize("copy-bandwidth", &copyBandwidth,
+              "a second, at which the cores that compute copy what is exchanged beside it, as on the host "
+              "(default: others do)")
+      .range(1);
   cli.addSize("bucket-size", &request.simulation.bucketBytes,
               "as gpuc-compile's: most bytes of a bucket; 0: what suits the link")
       .range(0);
@@ -260,6 +264,7 @@ static int tool(int argc, char** argv) {
   if (std::optional<int> exitCode = cli.parse(argc, argv)) return *exitCode;
 
   if (batch) request.options.train.batch = *batch;
+  if (copyBandwidth) request.simulation.copyNanosecondsPerByte = 1e9 / static_cast<double>(*copyBandwidth);
   if (optLevel) request.options.optLevel = static_cast<int>(*optLevel);
   request.options.train.fuse = optLevel != 0;
   disturbance.seed = static_cast<uint64_t>(seed);

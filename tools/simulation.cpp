@@ -15,23 +15,31 @@
 namespace gpuc {
 namespace {
 
-World worldOf(int64_t ranks, Network network, const Disturbance& disturbance) {
+World worldOf(int64_t ranks, Network network, const SimulationOptions& options) {
   auto exchange = [=](int64_t bytes) { return network.allReduceNanoseconds(bytes, ranks); };
-  return {ranks, std::move(exchange), disturbance};
+  return {ranks, std::move(exchange), options.disturbance, options.copyNanosecondsPerByte};
+}
+
+World worldOf(int64_t ranks, const SimulationOptions& options) {
+  return worldOf(ranks, options.network, options);
 }
 
 /// The world without one thing that is in its way, for each that there is.
 std::vector<Relief> reliefsOf(int64_t ranks, const SimulationOptions& options) {
-  std::vector<Relief> reliefs = calmed(worldOf(ranks, options.network, options.disturbance));
+  std::vector<Relief> reliefs = calmed(worldOf(ranks, options));
   auto add = [&](const char* name, Link Network::* link, bool isLatency) {
     Network network = options.network;
     if (isLatency)
       (network.*link).latencyNanoseconds = 0;
     else
       (network.*link).bytesPerNanosecond = std::numeric_limits<double>::infinity();
-    reliefs.push_back({name, worldOf(ranks, network, options.disturbance)});
+    reliefs.push_back({name, worldOf(ranks, network, options)});
   };
   if (ranks == 1) return reliefs;
+  if (options.copyNanosecondsPerByte > 0) {
+    reliefs.push_back({"copies of what is exchanged", worldOf(ranks, options)});
+    reliefs.back().world.copyNanosecondsPerByte = 0;
+  }
   add("bandwidth within a machine", &Network::within, /*isLatency=*/false);
   add("latency within a machine", &Network::within, /*isLatency=*/true);
   if (options.network.machinesOf(ranks) == 1) return reliefs;
@@ -57,7 +65,7 @@ double shareSavedBy(const Limit& limit, const SimulatedWorld& world) {
 
 Status check(const SimulationOptions& options) {
   for (int64_t ranks : options.ranks) {
-    GPUC_RETURN_IF_ERROR(check(worldOf(ranks, options.network, options.disturbance)));
+    GPUC_RETURN_IF_ERROR(check(worldOf(ranks, options)));
     GPUC_RETURN_IF_ERROR(options.network.checkFilledBy(ranks));
   }
   return okStatus();
@@ -76,9 +84,7 @@ static Status tuneBuckets(const SimulatedPlans& plans, const SimulationOptions& 
                           SimulatedWorld& world) {
   for (int64_t bytes : bucketSizes(world.schedule)) {
     GPUC_ASSIGN_OR_RETURN(Schedule schedule, plans.planFor(world.ranks, world.link, bytes));
-    GPUC_ASSIGN_OR_RETURN(
-        double step,
-        meanStep(schedule, worldOf(world.ranks, options.network, options.disturbance), options.steps));
+    GPUC_ASSIGN_OR_RETURN(double step, meanStep(schedule, worldOf(world.ranks, options), options.steps));
     world.buckets.push_back({bytes, schedule.exchanges(), step});
   }
   return okStatus();
@@ -110,9 +116,7 @@ Result<std::vector<SimulatedWorld>> simulate(const SimulatedPlans& plans, const 
     world.machines = options.network.machinesOf(ranks);
     world.link = options.network.asOneLink(ranks);
     GPUC_ASSIGN_OR_RETURN(world.schedule, plans.planFor(ranks, world.link, options.bucketBytes));
-    GPUC_ASSIGN_OR_RETURN(
-        world.times,
-        stepTimes(world.schedule, worldOf(ranks, options.network, options.disturbance), options.steps));
+    GPUC_ASSIGN_OR_RETURN(world.times, stepTimes(world.schedule, worldOf(ranks, options), options.steps));
     world.ofOneRank = world.times.compute;
     if (plans.ofOneRank) {
       const World one = worldOf(1, options.network, {});
@@ -210,6 +214,7 @@ std::string jsonOf(const SimulationOptions& options, const std::vector<Simulated
                             {"link", jsonOf(options.network.within)},
                             {"network", jsonOf(options.network.between)},
                             {"devices_per_machine", options.network.devicesPerMachine},
+                            {"copy_ns_per_byte", options.copyNanosecondsPerByte},
                             {"jitter", disturbance.computeJitter},
                             {"link_jitter", disturbance.linkJitter},
                             {"stragglers", disturbance.stragglers},
@@ -230,7 +235,7 @@ Result<std::string> traceOf(const SimulatedWorld& world, const SimulationOptions
     for (const Schedule::Stream& stream : schedule.streams)
       lines.push_back({stream.name, "rank " + std::to_string(rank), rank});
 
-  Simulator simulator(schedule, worldOf(world.ranks, options.network, options.disturbance));
+  Simulator simulator(schedule, worldOf(world.ranks, options));
   for (int64_t step = warmUpSteps(schedule); step > 0; --step) GPUC_RETURN_IF_ERROR(simulator.step());
   std::vector<TraceEvent> events;
   simulator.observe(shown, [&](const Executed& executed) {

@@ -24,6 +24,7 @@ struct SimulationOptions {
   std::vector<int64_t> ranks;
   Network network;
   Disturbance disturbance;
+  double copyNanosecondsPerByte = 0;
   int64_t bucketBytes = 0;
   bool tunesBuckets = false;  // says which size is best
   int64_t steps = 16;         // whose mean is told

@@ -51,7 +51,8 @@ struct Simulator::State {
   size_t groups = 1;
   std::vector<Clock> streams;
   std::vector<Event> events;
-  Clock stretches; ///< Of each group's work in this step.
+  std::vector<double> copies; ///< By event: what copying what is exchanged behind a wait for it takes.
+  Clock stretches;            ///< Of each group's work in this step.
   int64_t steps = 0, exchanges = 0;
   std::vector<int64_t> observed;
   std::function<void(const Executed &)> observer;
@@ -62,6 +63,7 @@ struct Simulator::State {
   int64_t firstRankOf(size_t group) const;
   size_t groupOf(int64_t rank) const;
 
+  void findCopies();
   void drawStretches();
   void begin();
   bool isReady(const Schedule::Command &command);
@@ -85,6 +87,24 @@ Simulator::State::State(const Schedule &schedule, const World &world) : schedule
   // A step of one stream may be over before another one has begun it.
   for (Event &event : events)
     event.last.assign(static_cast<size_t>(event.perStep + event.mostDistance) + 1, Clock(groups, 0));
+  findCopies();
+}
+
+/// Exchanges that take turns with what computes have their copies within their own time.
+void Simulator::State::findCopies() {
+  copies.assign(events.size(), 0);
+  if (world.ranks == 1)
+    return;
+  for (const Schedule::Stream &stream : schedule.streams) {
+    const Schedule::Command *wait = nullptr;
+    for (const Schedule::Command &command : stream.commands) {
+      if (command.kind == Kind::wait)
+        wait = &command;
+      if (command.kind == Kind::exchange && wait != nullptr)
+        copies[wait->event] += static_cast<double>(command.bytes) * world.copyNanosecondsPerByte /
+                               static_cast<double>(events[wait->event].perStep);
+    }
+  }
 }
 
 /// Stragglers are the last ranks.
@@ -159,6 +179,8 @@ void Simulator::State::execute(unsigned stream, const Schedule::Command &command
     if (command.kind == Kind::record) {
       Event &event = events[command.event];
       event.at(event.recorded++) = clock;
+      for (size_t group = 0; group < groups; ++group)
+        clock[group] += stretches[group] * copies[command.event];
     }
   }
   if (observer)

@@ -24,6 +24,9 @@ struct World {
   /// What an exchange of so many bytes takes once all have come, of several ranks.
   std::function<double(int64_t bytes)> exchangeNanoseconds;
   Disturbance disturbance;
+  /// What a rank that computes meanwhile loses for each byte that it exchanges: on the host the cores that
+  /// compute copy it.
+  double copyNanosecondsPerByte = 0;
 };
 
 inline constexpr int64_t kMostSimulatedRanks = 4096;

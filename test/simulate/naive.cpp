@@ -29,6 +29,8 @@ public:
     }
     if (command.kind == Kind::wait)
       start = std::max(start, recorded(rank, step, command));
+    if (command.kind == Kind::record)
+      takes += copies(rank, command.event);
     return known_[{rank, step, stream, commands}] = start + takes;
   }
 
@@ -60,7 +62,26 @@ private:
     if (execution < 0)
       return 0;
     const auto [stream, place] = records[static_cast<size_t>(execution % each)];
-    return end(rank, execution / each, stream, place) + schedule_.handoffNanoseconds;
+    return end(rank, execution / each, stream, place) - copies(rank, wait.event) +
+           schedule_.handoffNanoseconds;
+  }
+
+  /// Of an event, by all exchanges whose last wait before them is for it, in equal parts for each record.
+  double copies(int64_t rank, unsigned event) const {
+    double bytes = 0, records = 0;
+    for (const Schedule::Stream &stream : schedule_.streams) {
+      for (size_t place = 0; place < stream.commands.size(); ++place) {
+        records += stream.commands[place].kind == Kind::record && stream.commands[place].event == event;
+        if (stream.commands[place].kind != Kind::exchange)
+          continue;
+        size_t before = place;
+        while (before > 0 && stream.commands[before].kind != Kind::wait)
+          --before;
+        if (stream.commands[before].kind == Kind::wait && stream.commands[before].event == event)
+          bytes += static_cast<double>(stream.commands[place].bytes);
+      }
+    }
+    return world_.ranks == 1 ? 0 : bytes * world_.copyNanosecondsPerByte / records * slowness(rank);
   }
 
   const Schedule &schedule_;

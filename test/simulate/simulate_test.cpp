@@ -81,6 +81,18 @@ TEST(Simulate, WhatIsRecordedIsSeenLater) {
   EXPECT_DOUBLE_EQ(meanOf(schedule, worldOf(2)), 10 + 60 + 5);
 }
 
+/// A rank's cores copy what it exchanges: beside the exchange, while there is something to compute.
+TEST(Simulate, CopiesTakeTimeFromWhatComputes) {
+  World world = worldOf(2);
+  world.copyNanosecondsPerByte = 0.5;
+  EXPECT_DOUBLE_EQ(meanOf(overlapped(10, 40, 60, 5), world), 10 + 20 + 60 + 5); // 50 beside 80
+  EXPECT_DOUBLE_EQ(meanOf(overlapped(10, 90, 30, 5), world), 10 + 100 + 5);     // 100 beside 75
+  EXPECT_DOUBLE_EQ(stepTimes(overlapped(10, 40, 60, 5), world, 4)->exposed, 20);
+  EXPECT_DOUBLE_EQ(meanOf(scheduleOf({{work(100), exchange(20)}}), world), 100 + 30) << "in turn";
+  world.ranks = 1;
+  EXPECT_DOUBLE_EQ(meanOf(overlapped(10, 40, 60, 5), world), 10 + 60 + 5) << "with nobody";
+}
+
 TEST(Simulate, ARankIsWaitedFor) {
   const Schedule schedule = scheduleOf({{work(100), exchange(20)}});
   for (int64_t ranks : {2, 8, 4096}) {
@@ -242,6 +254,7 @@ TEST(Simulate, RandomSchedulesAreAsTheDefinitionSays) {
     World world = worldOf(1 + random.below(5));
     world.disturbance.stragglers = random.below(world.ranks + 1);
     world.disturbance.slowdown = 1 + static_cast<double>(random.below(4));
+    world.copyNanosecondsPerByte = static_cast<double>(random.below(3)) / 4;
     // So little jitter gives each rank a clock of its own, and changes nothing.
     if (random.below(2) == 0)
       world.disturbance.computeJitter = 1e-15;
