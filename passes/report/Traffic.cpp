@@ -74,8 +74,16 @@ private:
     BytesByPlace &bytes = bytes_[command];
     const double share = shareOf(command);
     for (const Access &access : accesses)
-      touch(access.bytes(), times * (access.write ? 1 : share), bytes);
+      touch(access.bytes(), times * (access.write ? 1 : share), isInPlace(access, accesses), bytes);
     return success();
+  }
+
+  /// What is written where the same command has read it, as weights are, lies in the core's cache by then.
+  static bool isInPlace(const Access &access, ArrayRef<Access> accesses) {
+    return access.write && llvm::any_of(accesses, [&](const Access &other) {
+             return !other.write && other.bytes().begin <= access.bytes().begin &&
+                    other.bytes().end >= access.bytes().end;
+           });
   }
 
   /// Of tables that a kernel gathers from no more counts than that.
@@ -86,14 +94,14 @@ private:
     return all == 0 ? 1 : static_cast<double>(workOf(command).bytesRead) / static_cast<double>(all);
   }
 
-  void touch(ByteRange range, double times, BytesByPlace &bytes) {
+  void touch(ByteRange range, double times, bool isNear, BytesByPlace &bytes) {
     for (int64_t page = range.begin / pageBytes_; page * pageBytes_ < range.end; ++page) {
       const int64_t length =
           std::min(range.end, (page + 1) * pageBytes_) - std::max(range.begin, page * pageBytes_);
       const int64_t between = clock_ - last_[page];
-      bytes[between <= caches_.near  ? 0
-            : between <= caches_.far ? 1
-                                     : 2] += times * static_cast<double>(length);
+      bytes[isNear || between <= caches_.near ? 0
+            : between <= caches_.far          ? 1
+                                              : 2] += times * static_cast<double>(length);
     }
     clock_ += range.end - range.begin;
     for (int64_t page = range.begin / pageBytes_; page * pageBytes_ < range.end; ++page)
