@@ -57,7 +57,8 @@ class Cell:
         self.link = options.slow_link or options.link
         self.measured = {ranks: [] for ranks in options.ranks}
         run("gpuc-model", model, *keys, "-o", self.base + ".mlir")
-        run("gpuc-compile", self.base + ".mlir", "--data-parallel", "--link=" + self.link, "-o", self.base + ".plan")
+        run("gpuc-compile", self.base + ".mlir", "--data-parallel", "--link=" + self.link, "--rates=" + options.rates,
+            "-o", self.base + ".plan")
 
     def predict(self):
         result = self.base + ".json"
