@@ -2,7 +2,7 @@
 """How well gpuc-simulate is met: sets its steps against those of gpuc-train on ranks of this machine, one thread each.
 
     bench-exchange 2                                   # says the --link of this machine
-    gpuc-calibrate --threads=1 -o one.json
+    gpuc-calibrate --threads=1 -o one.json              # for ranks: as many at once, of which one's rates count
     bench/simulated.py --rates=one.json --link=memory:bandwidth=3300MB,latency=7 [--ranks=1,2] [--rounds=5] [--json=FILE]
 
 mlp, convnet and gpt2, at the sizes of test/end-to-end/small_zoo.py and at their own, or 'mlp hidden=4096,4096', say. With
@@ -62,7 +62,8 @@ class Cell:
 
     def predict(self):
         result = self.base + ".json"
-        run("gpuc-simulate", self.base + ".mlir", "--link=" + self.link, "--rates=" + self.options.rates,
+        copies = ["--copy-bandwidth=" + self.options.copy_bandwidth] if self.options.copy_bandwidth else []
+        run("gpuc-simulate", self.base + ".mlir", "--link=" + self.link, "--rates=" + self.options.rates, *copies,
             "--ranks=" + ",".join(map(str, self.options.ranks)), "--json=" + result)
         with open(result, encoding="utf-8") as file:
             return {world["ranks"]: world for world in json.load(file)["worlds"]}
@@ -89,6 +90,7 @@ def main():
     parser.add_argument("--rates", required=True, help="what gpuc-calibrate --threads=1 wrote")
     parser.add_argument("--link", default="memory", help="what bench-exchange says of this machine")
     parser.add_argument("--slow-link")
+    parser.add_argument("--copy-bandwidth", help="as gpuc-simulate's")
     parser.add_argument("--ranks", default="1,2", type=lambda text: [int(number) for number in text.split(",")])
     parser.add_argument("--sizes", default="small,default")
     parser.add_argument("--seconds", type=float, default=1)
