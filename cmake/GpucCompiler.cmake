@@ -43,7 +43,12 @@ if(GPUC_STATIC)
   endif()
   target_link_libraries(gpuc_llvm INTERFACE gpuc_absent_targets ${mlir_archives} ${llvm_archives} ${CMAKE_DL_LIBS} m)
 else()
-  target_link_libraries(gpuc_llvm INTERFACE MLIR LLVM)
+  # Where gpuc is installed the libraries are named by their files, so that nobody has to find MLIR's package.
+  find_library(GPUC_MLIR_SHARED MLIR HINTS "${LLVM_LIBRARY_DIR}" REQUIRED)
+  find_library(GPUC_LLVM_SHARED LLVM HINTS "${LLVM_LIBRARY_DIR}" REQUIRED)
+  file(REAL_PATH "${GPUC_MLIR_SHARED}" mlir_file)
+  file(REAL_PATH "${GPUC_LLVM_SHARED}" llvm_file)
+  target_link_libraries(gpuc_llvm INTERFACE "$<BUILD_INTERFACE:MLIR;LLVM>" "$<INSTALL_INTERFACE:${mlir_file};${llvm_file}>")
 endif()
 
 # One precompiled header serves the whole compiler and its tests: reading MLIR takes longer than all else that a file costs.
@@ -53,7 +58,7 @@ add_dependencies(gpuc_compiler_headers GpucOpsIncGen GpucInterfacesIncGen)
 
 # gpuc_uses_mlir(target): its files include MLIR.
 function(gpuc_uses_mlir target)
-  target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+  target_include_directories(${target} SYSTEM PUBLIC "$<BUILD_INTERFACE:${MLIR_INCLUDE_DIRS};${LLVM_INCLUDE_DIRS}>")
   target_precompile_headers(${target} REUSE_FROM gpuc_compiler_headers)
   set_target_properties(${target} PROPERTIES GPUC_USES_MLIR ON)
 endfunction()

@@ -41,7 +41,7 @@ class Deb(unittest.TestCase):
         for tool in tools:
             self.assertIn(f" ./usr/bin/{tool}\n", listed)
             self.assertIn(f" ./usr/share/bash-completion/completions/{tool}\n", listed)
-        for path in ["include/gpuc/runtime/gpuc.h", "include/gpuc/runtime/gpuc_c.h", "lib/libgpuc_c.so.1", "lib/libgpuc_exec.a",
+        for path in ["include/gpuc/runtime/gpuc.h", "include/gpuc/runtime/gpuc_c.h", "lib/libgpuc_c.so.1", "lib/libgpuc_exec.a", "include/gpuc/frontend/builder/nn.h",
                      "lib/cmake/gpuc/gpucConfig.cmake", "share/doc/gpuc/copyright"]:
             self.assertIn(f" ./usr/{path}\n", listed)
         self.assertNotIn("test", listed)
@@ -65,6 +65,8 @@ class Deb(unittest.TestCase):
             run(work / "uses_gpuc", codeless, env=env)
             run(work / "uses_gpuc_c", codeless, env=env)
             run(work / "uses_weights", codeless, work / "w.safetensors", env=env)
+            run(work / "own_model", work / "own.mlir", env=env)
+            run("gpuc-compile", work / "own.mlir", "-o", work / "own.plan", env=env)
             self.assertIn("y = 3.000 x0 + -2.000 x1 + 1.000", run(work / "train_in_cpp", plan, env=env))
 
 
