@@ -152,16 +152,21 @@ class Step(Plan):
 
     def __call__(self, *args, **kwargs):
         """One update; returns the mean loss of the batch, a float. Of several ranks each has its rows of the batch."""
+        if not self._ranks:
+            return self._update(args, kwargs)
         with self._together():
-            self._check_changes()
-            for entry in self._rates:
-                group, rate, last = entry
-                if group["lr"] != last:
-                    entry[2] = float(group["lr"])
-                    rate.fill_(entry[2])
-            if self._ranks and self._next % STEPS_BETWEEN_LOOKS == 1:
+            if self._next % STEPS_BETWEEN_LOOKS == 0:
                 self._look_at_ranks(args, kwargs)
-            return self._mean_of("train_step", args, kwargs)
+            return self._update(args, kwargs)
+
+    def _update(self, args, kwargs):
+        self._check_changes()
+        for entry in self._rates:
+            group, rate, last = entry
+            if group["lr"] != last:
+                entry[2] = float(group["lr"])
+                rate.fill_(entry[2])
+        return self._mean_of("train_step", args, kwargs)
 
     step = __call__
 
@@ -177,7 +182,7 @@ class Step(Plan):
     def _look_at_ranks(self, args, kwargs):
         """Now and then: what each has for itself, and all must have alike; the first batches, which must not be alike."""
         pieces = b"".join(bytes_of(tensor.detach().reshape(-1)[:SAMPLE]) for tensor in self._tensors.values())
-        self._ranks.agree(rates_of_the_optimizer=[entry[2] for entry in self._rates], step=int(self._counter),
+        self._ranks.agree(rates_of_the_optimizer=[float(group["lr"]) for group, *_ in self._rates], step=int(self._counter),
                           values_of_parameters=zlib.crc32(pieces))  # fmt: skip
         batches = self._ranks.gather(checksum_of(args, kwargs))
         same = next(((batches.index(batch), number) for number, batch in enumerate(batches) if batches.index(batch) < number), None)
