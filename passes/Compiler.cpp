@@ -452,13 +452,18 @@ Status Compiler::chooseKept(ModuleOp module, const CompilerOptions &options, con
   PlanOptions planOptions = options.train;
   planOptions.target = target;
   PlanChoices choices(module, planOptions, costModelOf(target, options));
-  const bool holds =
-      succeeded(policy) && succeeded(choices.explore(policy->text())) &&
-      succeeded(isBudget ? choices.chooseWithin(*options.memoryBudget, budgetOf(options), waysOut)
-                         : choices.choosePolicy());
-  state->tradeoff = choices.describe();
-  state->bound = choices.bound();
-  return holds ? okStatus() : state->errors.take("no plan was found");
+  if (failed(policy) || failed(choices.explore(policy->text(), /*placesAll=*/options.tradeoff)))
+    return state->errors.take("no plan was found");
+  FailureOr<std::vector<TradeoffPoint>> curve = std::vector<TradeoffPoint>();
+  if (options.tradeoff && failed(curve = choices.tradeoff().curve()))
+    return state->errors.take("no plan was found");
+  if (!isBudget)
+    choices.choose(*llvm::find_if(*curve, [](const TradeoffPoint &point) { return point.isPolicys; }));
+  else if (failed(choices.chooseWithin(*options.memoryBudget, budgetOf(options), waysOut)))
+    return state->errors.take("no plan was found");
+  state->tradeoff = describe(*curve, choices.chosen());
+  state->bound = choices.chosen()->leastNanoseconds;
+  return okStatus();
 }
 
 Status Compiler::askDevices(ModuleOp module, const CompilerOptions &options,

@@ -24,13 +24,15 @@ FailureOr<DeviceAnswer> answerFor(const NamedDevice &device, ModuleOp module, St
   }
   if (failed(choices.explore(policy)))
     return failure();
-  answer.leastBytes = choices.points().back().figures.peakBytes;
-  for (const TradeoffPoint &point : choices.points())
-    if (point.figures.peakBytes <= arenaBytesOf(device)) {
-      answer.in = point.figures;
-      answer.keptBy = point.name;
-      break;
-    }
+  FailureOr<std::optional<TradeoffPoint>> fits = choices.tradeoff().fastestWithin(arenaBytesOf(device));
+  FailureOr<TradeoffPoint> least = choices.tradeoff().least();
+  if (failed(fits) || failed(least))
+    return failure();
+  answer.leastBytes = least->figures.peakBytes;
+  if (*fits) {
+    answer.in = (*fits)->figures;
+    answer.keptBy = (*fits)->name;
+  }
   return answer;
 }
 

@@ -2,6 +2,7 @@
 
 #include "passes/MemoryBudget.h"
 
+#include "dialects/gpuc/GpucOps.h"
 #include "dialects/plan/PlanOps.h"
 #include "passes/Pipelines.h"
 #include "passes/base/WrittenAgain.h"
@@ -9,6 +10,7 @@
 #include "passes/report/Peak.h"
 #include "passes/report/Report.h"
 #include "runtime/base/quote.h"
+#include "runtime/plan/header.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -31,29 +33,51 @@ static int64_t workspaceOf(ModuleOp module) {
   return static_cast<int64_t>(arena.getInputs()) - static_cast<int64_t>(arena.getWorkspace());
 }
 
-LogicalResult PlanChoices::toPlan(ModuleOp module) {
+/// What no placement goes below.
+static int64_t leastWorkspaceOf(ModuleOp module) {
+  plan::ArenaOp arena = *module.getOps<plan::ArenaOp>().begin();
+  const int64_t above = static_cast<int64_t>(arena.getBytes()) - static_cast<int64_t>(arena.getLowerBound());
+  return static_cast<int64_t>(llvm::alignTo(workspaceOf(module) - above, kBufferAlignment));
+}
+
+LogicalResult PlanChoices::toPlan(ModuleOp module, bool byGreedies) {
   // What a plan is warned of, it is when it is chosen.
   ScopedDiagnosticHandler errorsAlone(module.getContext(), [](Diagnostic &diagnostic) {
     return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
   });
   PassManager passes(module.getContext());
   passes.enableVerifier(false); // nor is it proven before
-  buildUnprovenPlanPipeline(passes, options_);
+  PlanOptions options = options_;
+  options.placesByGreedies = byGreedies;
+  buildUnprovenPlanPipeline(passes, options);
   return passes.run(module);
 }
 
-FailureOr<PlanChoices::Module> PlanChoices::planOf(const StepChoice &choice) {
+FailureOr<PlanChoices::Module> PlanChoices::planOf(const StepChoice &choice, bool byGreedies) {
   Module plan = module_.clone();
   if (func::FuncOp step = stepOf(*plan))
     apply(choice, step);
-  if (failed(toPlan(*plan)))
+  if (failed(toPlan(*plan, byGreedies)))
     return failure();
   return std::move(plan);
 }
 
+/// That other programs take as much ends the exploration: the answer to it is to be exact.
 FailureOr<PlanFigures> PlanChoices::tryPlan(const StepChoice &choice) {
+  if (placesAll_)
+    return place(choice);
+  FailureOr<PlanFigures> figures = figuresOf(choice, /*byGreedies=*/true);
+  const bool mayBeLeast = succeeded(figures) && !figures->isPlaced && figures->othersTakeAsMuch;
+  return mayBeLeast ? place(choice) : figures;
+}
+
+FailureOr<PlanFigures> PlanChoices::place(const StepChoice &choice) {
+  return figuresOf(choice, /*byGreedies=*/false);
+}
+
+FailureOr<PlanFigures> PlanChoices::figuresOf(const StepChoice &choice, bool byGreedies) {
   const bool isFirst = !around_;
-  FailureOr<Module> plan = isFirst ? planOf(choice) : planOfStep(choice);
+  FailureOr<Module> plan = isFirst ? planOf(choice, byGreedies) : planOfStep(choice, byGreedies);
   if (failed(plan))
     return failure();
   if (isFirst)
@@ -65,36 +89,44 @@ FailureOr<PlanFigures> PlanChoices::tryPlan(const StepChoice &choice) {
       return failure();
     workspaceOfOthers_ = workspaceOf(*others);
   }
-  const int64_t workspace = workspaceOf(**plan), ofOthers = isFirst ? 0 : *workspaceOfOthers_;
+  const int64_t least = leastWorkspaceOf(**plan), workspace = byGreedies ? least : workspaceOf(**plan);
+  const int64_t ofOthers = isFirst ? 0 : *workspaceOfOthers_;
   const StepWork work = stepWorkOf(**plan, cost_);
   return PlanFigures{*around_ + std::max(workspace, ofOthers), work.nanoseconds, work.recomputed,
-                     /*othersTakeAsMuch=*/workspace <= ofOthers};
+                     /*othersTakeAsMuch=*/workspace <= ofOthers,
+                     /*isPlaced=*/!byGreedies || workspaceOf(**plan) == least};
 }
 
 /// Most of the work is spared by a plan of the step alone: the plans of the other programs hang on nothing
 /// that is chosen, and all of them lie between the same variables and inputs.
-FailureOr<PlanChoices::Module> PlanChoices::planOfStep(const StepChoice &choice) {
+FailureOr<PlanChoices::Module> PlanChoices::planOfStep(const StepChoice &choice, bool byGreedies) {
   Module plan = module_.clone();
   for (func::FuncOp entry : llvm::make_early_inc_range(plan->getOps<func::FuncOp>()))
     if (entry != stepOf(*plan))
       entry.erase();
   apply(choice, stepOf(*plan));
-  if (failed(toPlan(*plan)))
+  if (failed(toPlan(*plan, byGreedies)))
     return failure();
   return std::move(plan);
 }
 
 FailureOr<PlanFigures> PlanChoices::tryKeepingAll() {
   func::FuncOp step = stepOf(module_);
-  return tryPlan(step ? StepChoice{llvm::BitVector(StepForward(step).values().size(), true)} : StepChoice());
+  return place(step ? StepChoice{llvm::BitVector(StepForward(step).values().size(), true)} : StepChoice());
 }
 
-LogicalResult PlanChoices::explore(StringRef policy) {
+/// Which loops threads may share hangs on where buffers lie, and on that the time of a step.
+static bool hasLoops(func::FuncOp step) {
+  return step.walk([](ir::ScanOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+LogicalResult PlanChoices::explore(StringRef policy, bool placesAll) {
   if (func::FuncOp step = stepOf(module_); step && failed(checkGradientsAreKnown(step)))
     return failure();
   std::optional<StepForward> forward, readingFirst;
   Module copy;
   if (func::FuncOp step = stepOf(module_)) {
+    placesAll_ = placesAll || hasLoops(step);
     forward.emplace(step);
     if (writesAgain(step)) {
       copy = module_.clone();
@@ -102,29 +134,29 @@ LogicalResult PlanChoices::explore(StringRef policy) {
       readingFirst.emplace(stepOf(*copy));
     }
   }
-  FailureOr<Tradeoff> tradeoff =
-      exploreTradeoff({forward ? &*forward : nullptr, readingFirst ? &*readingFirst : nullptr}, cost_, policy,
-                      [this](const StepChoice &choice) { return tryPlan(choice); });
+  FailureOr<Tradeoff> tradeoff = exploreTradeoff(
+      {forward ? &*forward : nullptr, readingFirst ? &*readingFirst : nullptr}, cost_, policy,
+      [this](const StepChoice &choice) { return tryPlan(choice); },
+      [this](const StepChoice &choice) { return place(choice); });
   if (failed(tradeoff))
     return failure();
-  points_ = std::move(tradeoff->points);
-  ofPolicy_ = tradeoff->ofPolicy;
+  tradeoff_ = std::move(*tradeoff);
   return success();
 }
 
-void PlanChoices::choose(size_t point) {
+void PlanChoices::choose(const TradeoffPoint &point) {
   chosen_ = point;
   if (func::FuncOp step = stepOf(module_))
-    apply(points_[point].choice, step);
+    apply(point.choice, step);
 }
 
-LogicalResult PlanChoices::choosePolicy() { return choose(ofPolicy_), success(); }
-
 LogicalResult PlanChoices::chooseWithin(int64_t bytes, StringRef budget, WaysOut waysOut) {
-  for (auto [number, point] : llvm::enumerate(points_))
-    if (point.figures.peakBytes <= bytes)
-      return choose(number), success();
-  return nothingFits(bytes, budget, waysOut);
+  FailureOr<std::optional<TradeoffPoint>> fits = tradeoff_->fastestWithin(bytes);
+  if (failed(fits))
+    return failure();
+  if (!*fits)
+    return nothingFits(bytes, budget, waysOut);
+  return choose(**fits), success();
 }
 
 /// By category, the most bytes first; and what is no variable, so that one could do something about it.
@@ -147,32 +179,30 @@ static std::string partsOf(const Peak &peak) {
 }
 
 LogicalResult PlanChoices::nothingFits(int64_t bytes, StringRef budget, WaysOut waysOut) {
-  const TradeoffPoint &least = points_.back();
-  FailureOr<OwningOpRef<ModuleOp>> plan = planOf(least.choice);
+  const FailureOr<TradeoffPoint> least = tradeoff_->least(), fastest = tradeoff_->fastest();
+  if (failed(least) || failed(fastest))
+    return failure();
+  FailureOr<Module> plan = planOf(least->choice);
   if (failed(plan))
     return failure();
   FailureOr<Peak> peak = findPeak(**plan);
   if (failed(peak))
     return failure();
-  const std::string otherWays = waysOut(least.figures.peakBytes);
+  const std::string otherWays = waysOut(least->figures.peakBytes);
   auto error = emitError(UnknownLoc::get(module_.getContext()));
   if (bytes < *around_)
     error << "no plan fits --memory-budget=" << budget << ": variables, constants and inputs alone take "
           << *around_ << ", and the least plan that was found takes ";
   else
     error << "no plan that was found fits --memory-budget=" << budget << ": the least takes ";
-  return error << least.figures.peakBytes << " (" << partsOf(*peak) << "), the fastest "
-               << points_.front().figures.peakBytes
-               << "; give at least --memory-budget=" << least.figures.peakBytes << otherWays;
+  return error << least->figures.peakBytes << " (" << partsOf(*peak) << "), the fastest "
+               << fastest->figures.peakBytes << "; give at least --memory-budget=" << least->figures.peakBytes
+               << otherWays;
 }
 
-std::optional<double> PlanChoices::bound() const {
-  return chosen_ ? std::optional(points_[*chosen_].leastNanoseconds) : std::nullopt;
-}
-
-llvm::json::Array PlanChoices::describe() const {
+llvm::json::Array describe(ArrayRef<TradeoffPoint> curve, const std::optional<TradeoffPoint> &chosen) {
   llvm::json::Array list;
-  for (auto [number, point] : llvm::enumerate(points_))
+  for (const TradeoffPoint &point : curve)
     list.push_back(llvm::json::Object{{"peak_bytes", point.figures.peakBytes},
                                       {"predicted_step_us", point.figures.nanoseconds / 1000},
                                       {"bound_us", point.leastNanoseconds / 1000},
@@ -182,7 +212,7 @@ llvm::json::Array PlanChoices::describe() const {
                                       {"kept", point.name},
                                       {"slices_in_turn", point.choice.slicesInTurn},
                                       {"written_again", !point.choice.readsFirstWritten},
-                                      {"chosen", chosen_ == number}});
+                                      {"chosen", chosen && point.choice == chosen->choice}});
   return list;
 }
 

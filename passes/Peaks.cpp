@@ -35,7 +35,8 @@ std::optional<int64_t> leastPeakWith(PipelineOptions options, ModuleOp model, co
   PlanChoices choices(*step, options, cost);
   if (failed(policy) || failed(choices.explore(policy->text())))
     return std::nullopt;
-  return choices.points().back().figures.peakBytes;
+  FailureOr<TradeoffPoint> least = choices.tradeoff().least();
+  return succeeded(least) ? std::optional(least->figures.peakBytes) : std::nullopt;
 }
 
 std::optional<int64_t> peakOfStep(ModuleOp step, const PipelineOptions &options) {

@@ -199,7 +199,9 @@ void buildUnprovenPlanPipeline(OpPassManager &passes, const PlanOptions &options
     passes.addPass(createGroupLaunchesPass());
   }
   if (from < Stage::plan) {
-    passes.addPass(createPlaceBuffersPass());
+    PlaceBuffersPassOptions placing;
+    placing.greedies = options.placesByGreedies;
+    passes.addPass(createPlaceBuffersPass(placing));
     // Behind placement: parts may not share bytes at any time.
     passes.addPass(createParallelizePass());
   }

@@ -39,6 +39,7 @@ struct PlanOptions {
   std::string target = "host";
   std::string link = {};
   int64_t bucketBytes = 0;
+  bool placesByGreedies = false; ///< Alone: for what the plan takes at the least.
 
   PlanOptions() = default;
   PlanOptions(std::string target) : target(std::move(target)) {}

@@ -225,6 +225,8 @@ def PlaceBuffersPass : Pass<"plan-place-buffers", "::mlir::ModuleOp"> {
   let options = [
     Option<"effort", "effort", "int64_t", /*default=*/"1'000'000'000",
            "How hard to search where greedies miss the lower bound, in steps of about a nanosecond">,
+    Option<"greedies", "greedies", "bool", /*default=*/"false",
+           "Leave it at what greedies find: for what a plan takes at the least, which is stated as well">,
   ];
 }
 

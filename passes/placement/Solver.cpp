@@ -151,7 +151,7 @@ Placement place(const Instance& instance, int64_t goal, bool only_goal_counts, c
   Greedy greedy = bestGreedy(instance, goal, greedies);
   Improver improver(instance, goal, std::move(greedy.placement), options.seed, deadline);
   // Below the bound lies nothing to search for.
-  if (improver.done() || goal < instance.lowerBound()) return improver.take();
+  if (improver.done() || goal < instance.lowerBound() || options.greedies_alone) return improver.take();
 
   // A first search settles what is small or without slack; the local search is quick at what is nearly right
   // in a large graph; the rest of the effort goes into longer searches, first for what is enough: a bound out

@@ -20,6 +20,8 @@ struct SolverOptions {
   /// A height that is nearly as good as the lower bound: as long as it is not reached, it is searched for
   /// before anything lower, but for one try of the bound itself. Without effect with a capacity.
   int64_t enough = 0;
+  /// Whether what the greedies find is left as it is.
+  bool greedies_alone = false;
 };
 
 /// Places all buffers. The goal is the lower bound, or, with a capacity, whatever fits it; the search ends as

@@ -103,7 +103,7 @@ struct Workspace {
 
 /// `beside`: bytes of the arena that are no workspace.
 FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program, int64_t beside,
-                                    int64_t effort) {
+                                    placement::SolverOptions options) {
   FailureOr<Lifetimes> lifetimes = computeLifetimes(program);
   if (failed(lifetimes))
     return failure();
@@ -126,8 +126,8 @@ FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program, in
   const int64_t bound = placement::lowerBound(problem);
   // The arena may be a hundredth longer than it has to be before anything lower is looked for: together with
   // what lies unused before the workspace, which is counted as needed here.
-  const int64_t enough = bound + std::max<int64_t>(0, (beside + bound) / 100 - workspaceAlignment(module));
-  Result<placement::Solution> solution = placement::solve(problem, {.effort = effort, .enough = enough});
+  options.enough = bound + std::max<int64_t>(0, (beside + bound) / 100 - workspaceAlignment(module));
+  Result<placement::Solution> solution = placement::solve(problem, options);
   if (!solution.ok())
     return program.emitError(solution.message()), failure();
   if (Status valid = placement::validate(problem, *solution); !valid.ok())
@@ -136,7 +136,7 @@ FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program, in
   Workspace workspace;
   workspace.bytes = aligned(solution->height);
   workspace.lowerBound = bound;
-  workspace.isClose = workspace.bytes <= enough;
+  workspace.isClose = workspace.bytes <= options.enough;
   for (auto &[buffer, lifetime] : *lifetimes)
     workspace.offsets[buffer] = solution->offsets[indices[chains.leader(buffer)]];
   return workspace;
@@ -235,15 +235,17 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
 
   /// In the order that there is, or in another one.
   FailureOr<Workspace> place(ModuleOp module, plan::ProgramOp program, int64_t beside) {
-    FailureOr<Workspace> best = placeWorkspace(module, program, beside, effort);
-    if (failed(best) || best->isClose || program.getBody().getOps<plan::StreamOp>().empty())
+    FailureOr<Workspace> best =
+        placeWorkspace(module, program, beside, {.effort = effort, .greedies_alone = greedies});
+    if (failed(best) || best->isClose || greedies || program.getBody().getOps<plan::StreamOp>().empty())
       return best;
     MainOrder order(module, program);
     ordering::Order bestOrder = order.given();
     for (uint64_t seed = 1; seed <= kOtherOrders && !best->isClose; ++seed) {
       const ordering::Order another = order.another(seed);
       order.put(another);
-      FailureOr<Workspace> workspace = placeWorkspace(module, program, beside, effort / kPartOfEffort);
+      FailureOr<Workspace> workspace =
+          placeWorkspace(module, program, beside, {.effort = effort / kPartOfEffort});
       if (failed(workspace))
         return failure();
       if (workspace->bytes < best->bytes)

@@ -1,11 +1,12 @@
 //===- Tradeoff.h - What a step takes in memory and in time --------------------===//
 #pragma once
 
-#include "passes/cost/CostModel.h"
 #include "passes/recompute/StepForward.h"
 
 #include "mlir/Support/LLVM.h"
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,15 +14,17 @@ namespace gpuc {
 
 /// What a plan takes.
 struct PlanFigures {
-  int64_t peakBytes = 0;         ///< Of its arena.
+  int64_t peakBytes = 0;         ///< Of its arena; as long as it is not placed, what no placement goes below.
   double nanoseconds = 0;        ///< That a step is predicted to take.
   int64_t recomputeFlops = 0;    ///< Of a step.
   bool othersTakeAsMuch = false; ///< Of the plan's programs others do: no choice takes less.
+  bool isPlaced = true;
 };
 
 /// A plan that there is, by what it keeps.
 struct TradeoffPoint {
-  std::string name; ///< Where what it keeps comes from: a policy, say.
+  std::string name;       ///< Where what it keeps comes from: a policy, say.
+  bool isPolicys = false; ///< That which was asked for if memory is no matter.
   StepChoice choice;
   int64_t recomputedValues = 0, recomputedBytes = 0; ///< Of values that are not.
   PlanFigures figures;
@@ -30,25 +33,34 @@ struct TradeoffPoint {
   double leastNanoseconds = 0;
 };
 
-/// A training step, null if nothing is trained; and, if kernels of its backward pass write again what the
-/// forward pass has written, one in which what was written first is read (base/WrittenAgain.h).
-struct StepForms {
-  const StepForward *step, *readingFirst = nullptr;
-};
-
 /// Makes the plan of a choice.
-using PlanTrial = llvm::function_ref<mlir::FailureOr<PlanFigures>(const StepChoice &choice)>;
+using PlanTrial = std::function<mlir::FailureOr<PlanFigures>(const StepChoice &choice)>;
 
-/// The plans among those tried that no other betters in both memory and time, by falling memory and rising
-/// time, so that the first keeps the most; and that of a policy.
-struct Tradeoff {
-  std::vector<TradeoffPoint> points;
-  size_t ofPolicy = 0; ///< Which of them is the policy's.
+/// The plans that were tried. Where their buffers lie takes longer to find than all else of them, so it is
+/// found for those alone on which an answer hangs.
+class Tradeoff {
+public:
+  /// `place` makes the plan of a choice as far as its placement.
+  Tradeoff(std::vector<TradeoffPoint> points, PlanTrial place);
+
+  /// The fastest that takes at most so many bytes, of equally fast ones the one that takes the least; none
+  /// if there is none.
+  mlir::FailureOr<std::optional<TradeoffPoint>> fastestWithin(int64_t bytes);
+
+  /// What takes the fewest bytes, and the fastest of all.
+  mlir::FailureOr<TradeoffPoint> least();
+  mlir::FailureOr<TradeoffPoint> fastest();
+
+  /// Those that no other betters in both memory and time, by falling memory and rising time, so that the
+  /// first keeps the most; and that of the policy, which may be worse than another in both.
+  mlir::FailureOr<std::vector<TradeoffPoint>> curve();
+
+private:
+  mlir::LogicalResult place(TradeoffPoint &point);
+  TradeoffPoint withBound(const TradeoffPoint &point) const;
+
+  std::vector<TradeoffPoint> points_; ///< By rising time.
+  PlanTrial place_;
 };
-
-/// Which plans are tried depends on the step alone, never on how much memory there is: whoever takes the
-/// first that fits gets no faster plan for less memory, nor a larger one.
-mlir::FailureOr<Tradeoff> exploreTradeoff(const StepForms &forms, const CostModel &cost,
-                                          llvm::StringRef policy, PlanTrial tryPlan);
 
 } // namespace gpuc

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/recompute/Tradeoff.h"
+#include "passes/recompute/Exploration.h"
 
 #include "dialects/gpuc/GpucOps.h"
 #include "passes/base/WrittenAgain.h"
@@ -12,6 +12,8 @@
 #include "mlir/Parser/Parser.h"
 
 #include <gtest/gtest.h>
+
+#include <random>
 
 using namespace mlir;
 
@@ -73,7 +75,7 @@ public:
     const StepForward step(stepOf(*module)), readingFirst(stepOf(*copy));
     auto tryPlan = [&](const StepChoice &choice) { return attempt(choice); };
     auto tradeoff = exploreTradeoff({&step, bothForms ? &readingFirst : nullptr}, CostModel(kHostDescription),
-                                    "none", tryPlan);
+                                    "none", tryPlan, tryPlan);
     EXPECT_TRUE(succeeded(tradeoff));
   }
 
@@ -106,6 +108,96 @@ TEST(Tradeoff, EndsWhereOtherProgramsTakeAsMuch) {
   constexpr int kPolicies = 4;
   EXPECT_LE(Trials(/*bothForms=*/false, true).all, kPolicies + 1);
   EXPECT_LE(Trials(/*bothForms=*/true, true).all, kPolicies + 1);
+}
+
+/// Plans of random times and peaks, which are known when they are placed.
+class Placed {
+public:
+  explicit Placed(unsigned seed) : random_(seed) {
+    for (unsigned number = 0; number < 30; ++number) {
+      TradeoffPoint point;
+      point.choice.kept.resize(30);
+      point.choice.kept.set(number);
+      point.isPolicys = number == seed % 30;
+      point.figures.nanoseconds = upTo(12);
+      point.figures.isPlaced = upTo(3) == 0;
+      point.choice.slicesInTurn = upTo(4) == 0;
+      point.leastNanoseconds = point.figures.nanoseconds - upTo(3);
+      peaks_.push_back(100 + upTo(50));
+      point.figures.peakBytes = peaks_.back() - (point.figures.isPlaced ? 0 : upTo(3));
+      points_.push_back(point);
+    }
+  }
+
+  Tradeoff tradeoff() {
+    return Tradeoff(points_, [this](const StepChoice &choice) {
+      ++placed;
+      const int number = choice.kept.find_first();
+      PlanFigures figures = points_[number].figures;
+      figures.peakBytes = peaks_[number];
+      figures.isPlaced = true;
+      return figures;
+    });
+  }
+
+  int placed = 0;
+
+private:
+  int upTo(int most) { return std::uniform_int_distribution(0, most)(random_); }
+
+  std::mt19937 random_;
+  std::vector<TradeoffPoint> points_;
+  std::vector<int64_t> peaks_;
+};
+
+TEST(Tradeoff, ABudgetGivesWhatTheCurveHasAndPlacesLess) {
+  int all = 0, some = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    Placed random(seed);
+    const std::vector<TradeoffPoint> curve = *random.tradeoff().curve();
+    for (int64_t bytes = 99; bytes <= 150; ++bytes) {
+      const auto inCurve = llvm::find_if(
+          curve, [bytes](const TradeoffPoint &point) { return point.figures.peakBytes <= bytes; });
+      const int before = random.placed;
+      const std::optional<TradeoffPoint> within = *random.tradeoff().fastestWithin(bytes);
+      some += random.placed - before, all += 30;
+      ASSERT_EQ(within.has_value(), inCurve != curve.end());
+      if (!within)
+        continue;
+      EXPECT_EQ(within->choice, inCurve->choice) << seed;
+      EXPECT_EQ(within->figures.peakBytes, inCurve->figures.peakBytes);
+      EXPECT_EQ(within->leastNanoseconds, inCurve->leastNanoseconds);
+    }
+  }
+  EXPECT_LT(some, all / 4);
+}
+
+TEST(Tradeoff, FindsTheLeastWhereverThePolicyStands) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    Placed random(seed);
+    int64_t bytes = INT64_MAX;
+    for (const TradeoffPoint &point : *random.tradeoff().curve())
+      bytes = std::min(bytes, point.figures.peakBytes);
+    const int before = random.placed;
+    EXPECT_EQ(random.tradeoff().least()->figures.peakBytes, bytes);
+    EXPECT_LT(random.placed - before, 12);
+  }
+}
+
+TEST(Tradeoff, TheCurveFallsInMemoryAndRisesInTimeButForThePolicy) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    const std::vector<TradeoffPoint> curve = *Placed(seed).tradeoff().curve();
+    EXPECT_EQ(llvm::count_if(curve, [](const TradeoffPoint &point) { return point.isPolicys; }), 1);
+    const TradeoffPoint *before = nullptr;
+    for (const TradeoffPoint &point : curve) {
+      EXPECT_TRUE(!before || before->figures.nanoseconds <= point.figures.nanoseconds);
+      EXPECT_LE(point.leastNanoseconds, point.figures.nanoseconds);
+      if (!before || point.figures.peakBytes < before->figures.peakBytes)
+        before = &point;
+      else
+        EXPECT_TRUE(point.isPolicys);
+    }
+  }
 }
 
 } // namespace
