@@ -11,6 +11,8 @@
 
 #include "llvm/ADT/SetVector.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace gpuc {
@@ -67,9 +69,12 @@ void Prediction::findSeen(plan::ProgramOp program, const Profile &profile) {
   });
 }
 
+/// To 1/1024 ns: sums of these are exact, whatever the order of commands.
+static double rounded(double nanoseconds) { return std::round(nanoseconds * 1024) / 1024; }
+
 double Prediction::nanosecondsOf(plan::CommandOpInterface command) const {
   auto seen = seen_.find(command);
-  return seen == seen_.end() ? reckoned(command) : seen->second;
+  return rounded(seen == seen_.end() ? reckoned(command) : seen->second);
 }
 
 double Prediction::alone(plan::CommandOpInterface command) const {

@@ -14,8 +14,6 @@
 
 #include "llvm/ADT/StringSet.h"
 
-#include <cmath>
-
 using namespace mlir;
 
 namespace gpuc {
@@ -40,9 +38,6 @@ llvm::json::Object ratesOfStep(plan::ProgramOp step, const CostModel &cost) {
   return rates;
 }
 
-/// To 1/1024 ns: sums of these are exact, so that no bit of one hangs on the order of commands.
-double rounded(double nanoseconds) { return std::round(nanoseconds * 1024) / 1024; }
-
 StepWork workOf(plan::ProgramOp program, const CostModel &cost) {
   StepWork work;
   const Prediction prediction(program, cost);
@@ -53,7 +48,7 @@ StepWork workOf(plan::ProgramOp program, const CostModel &cost) {
     work.flops += executions * flops;
     if (command->hasAttr(kRecomputedAttr))
       work.recomputed += executions * flops;
-    work.nanoseconds += executions * rounded(prediction.nanosecondsOf(command));
+    work.nanoseconds += executions * prediction.nanosecondsOf(command);
   });
   work.nanoseconds += cost.stepNanoseconds();
   return work;
