@@ -1,6 +1,6 @@
 """Each model of the zoo trains to the same bits whatever is computed again (--checkpoint): losses and gradients' norms of 20 steps, and
 weights, dropout on, with 1, 2 and 3 threads, in f32 and bf16, by itself and in parts. For the host and for CUDA its arena is as long as
-the report says, and within 1% of what the buffers of the plan file need (but four). Where there is much to free, much is freed, for the
+the report says, and within 1% of what the buffers of the plan file need. Where there is much to free, much is freed, for the
 operations that the report counts. With GPUC_ALL_PLANS: all combinations of these; else in bf16 and in parts each policy with another
 number of threads."""
 

@@ -192,10 +192,13 @@ TEST(Tradeoff, TheCurveFallsInMemoryAndRisesInTimeButForThePolicy) {
     for (const TradeoffPoint &point : curve) {
       EXPECT_TRUE(!before || before->figures.nanoseconds <= point.figures.nanoseconds);
       EXPECT_LE(point.leastNanoseconds, point.figures.nanoseconds);
-      if (!before || point.figures.peakBytes < before->figures.peakBytes)
-        before = &point;
-      else
+      if (before && point.figures.peakBytes >= before->figures.peakBytes) {
         EXPECT_TRUE(point.isPolicys);
+        continue;
+      }
+      EXPECT_TRUE(!before || before->leastNanoseconds <= point.leastNanoseconds)
+          << "what bounds more memory bounds less";
+      before = &point;
     }
   }
 }
