@@ -17,8 +17,8 @@ using namespace mlir;
 namespace gpuc {
 namespace {
 
-constexpr double kLeastShare = 0.003; ///< Of a step, so that no command counts for nothing.
-constexpr double kPull = 0.0005;      ///< Of a rate that is wrong by its whole, in steps that are.
+constexpr double kLeastShare = 0.001; ///< Of a step, so that no command counts for nothing.
+constexpr double kPull = 0.0002;      ///< Of a rate that is wrong by its whole, in steps that are.
 constexpr int kMostSweeps = 2000;
 constexpr int kRounds = 4; ///< In each of which what the last one predicts weighs.
 
@@ -26,14 +26,19 @@ double dot(const std::array<double, kUnitCount> &a, const std::array<double, kUn
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-/// One family's: for each unit a factor of its typical rate.
+/// One family's: for each unit that it has a factor of its typical rate. What it has none for, a kernel's
+/// rate is taken for, as HostRates does: `kernel`, which is none for kernels themselves.
 class Fit {
 public:
   using Numbers = std::array<double, kUnitCount>;
 
-  Fit(const Numbers &typical, const Numbers &last, ArrayRef<const Sample *> samples) : typical_(typical) {
+  Fit(const Numbers &typical, const Numbers &last, const Numbers &kernel, ArrayRef<const Sample *> samples)
+      : typical_(typical) {
+    Numbers given{};
+    for (size_t unit = 0; unit < kUnitCount; ++unit)
+      given[unit] = typical[unit] > 0 ? 0 : kernel[unit];
     for (const Sample *sample : samples)
-      add(*sample, dot(sample->work.amounts, last));
+      add(*sample, dot(sample->work.amounts, given), dot(sample->work.amounts, last));
   }
 
   Numbers run() const {
@@ -54,13 +59,14 @@ public:
   }
 
 private:
-  void add(const Sample &sample, double predicted) {
-    const double weight = (sample.share + kLeastShare) / (sample.nanoseconds * std::max(predicted, 1.0));
+  /// Of the sample's time `given` is known, and `own` what the last round predicts of the rest.
+  void add(const Sample &sample, double given, double own) {
+    const double weight = (sample.share + kLeastShare) / (sample.nanoseconds * std::max(given + own, 1.0));
     Numbers parts;
     for (size_t unit = 0; unit < kUnitCount; ++unit)
       parts[unit] = sample.work.amounts[unit] * typical_[unit];
     for (size_t a = 0; a < kUnitCount; ++a) {
-      towards_[a] += weight * parts[a] * sample.nanoseconds;
+      towards_[a] += weight * parts[a] * (sample.nanoseconds - given);
       for (size_t b = 0; b < kUnitCount; ++b)
         products_[a][b] += weight * parts[a] * parts[b];
     }
@@ -95,13 +101,15 @@ double threadsError(ArrayRef<SharedSample> samples, double speedup, double fork)
 void fitRates(ArrayRef<Sample> samples, HostRates &rates) {
   const HostRates typical = typicalRates();
   rates.units = typical.units;
+  static_assert(static_cast<size_t>(Family::kernel) == 0, "of whose rates the other families' depend");
   for (size_t family = 0; family < kFamilyCount; ++family) {
+    const Fit::Numbers kernel = family == 0 ? Fit::Numbers{} : rates.units[0];
     SmallVector<const Sample *> own;
     for (const Sample &sample : samples)
       if (sample.work.family == static_cast<Family>(family))
         own.push_back(&sample);
     for (int round = 0; round < kRounds; ++round)
-      rates.units[family] = Fit(typical.units[family], rates.units[family], own).run();
+      rates.units[family] = Fit(typical.units[family], rates.units[family], kernel, own).run();
   }
 }
 

@@ -65,6 +65,22 @@ TEST(FitRates, IsNearTheMedianOfNoisyTimes) {
       << "neither too high nor too low";
 }
 
+/// As a product has that hands its tiles to a weight's update.
+TEST(FitRates, CountsWhatAFamilyHasNoRateForAsAKernelDoes) {
+  const HostRates wanted = typicalRates();
+  std::vector<Sample> samples = samplesOf(wanted, Family::kernel, 400);
+  std::vector<Sample> products = samplesOf(wanted, Family::matmul, 400);
+  for (Sample &sample : products) {
+    sample.work[Unit::root] = sample.work[Unit::stored] * 20;
+    sample.nanoseconds = wanted.nanoseconds(sample.work);
+  }
+  samples.insert(samples.end(), products.begin(), products.end());
+  HostRates found = typicalRates();
+  fitRates(samples, found);
+  for (const Sample &sample : products)
+    EXPECT_NEAR(found.nanoseconds(sample.work) / sample.nanoseconds, 1, 0.05);
+}
+
 TEST(FitThreads, FindsSpeedupAndFork) {
   HostRates rates = typicalRates();
   rates.threads = 2;
