@@ -4,11 +4,19 @@
 
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <cmath>
 #include <unistd.h>
 
 using namespace mlir;
 
 namespace gpuc {
+
+BytesByPlace CacheSizes::sharesAt(int64_t distance) const {
+  const double begin = std::log2(static_cast<double>(near) / 2),
+               end = std::log2(static_cast<double>(far) * 2);
+  const double at = std::clamp((std::log2(static_cast<double>(distance)) - begin) / (end - begin), 0.0, 1.0);
+  return {std::max(0.0, 1 - 2 * at), 1 - std::abs(2 * at - 1), std::max(0.0, 2 * at - 1)};
+}
 
 /// What a library has no rate for is of the weight's update that a product hands its tiles to: a kernel's.
 double HostRates::nanoseconds(const Work &work) const {

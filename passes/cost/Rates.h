@@ -12,6 +12,11 @@ namespace gpuc {
 struct CacheSizes {
   int64_t near = 1 << 20; ///< A core's own.
   int64_t far = 32 << 20; ///< That cores share.
+
+  /// Where a byte lies if so many bytes, at least 1, it among them, were touched since it was: shares that
+  /// add up to 1. There is no edge up to which a cache holds all: from half of a core's own to twice the
+  /// shared one, by the logarithm, it is partly in the next place, and halfway in the shared one alone.
+  BytesByPlace sharesAt(int64_t distance) const;
 };
 
 /// What one unit takes on one thread, in nanoseconds, by family; and what more threads bring.

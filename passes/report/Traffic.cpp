@@ -4,6 +4,7 @@
 
 #include "passes/plan/CommandGraph.h"
 #include "passes/plan/PlanAccess.h"
+#include "passes/report/StackDistance.h"
 
 using namespace mlir;
 
@@ -14,7 +15,7 @@ class Walk {
 public:
   Walk(plan::ArenaOp arena, const CacheSizes &caches)
       : space_(arena), caches_(caches), pageBytes_(pageBytesOf(arena.getBytes())),
-        last_(arena.getBytes() / pageBytes_ + 1, kNever) {}
+        pages_(arena.getBytes() / pageBytes_ + 1) {}
 
   /// Once as the first step, whose last touches the second one finds.
   LogicalResult run(plan::ProgramOp program) {
@@ -33,8 +34,6 @@ public:
   }
 
 private:
-  static constexpr int64_t kNever = std::numeric_limits<int64_t>::min() / 2;
-
   /// Small arenas by cache lines, large ones by a few ten thousand pages.
   static int64_t pageBytesOf(int64_t arenaBytes) {
     int64_t bytes = 64;
@@ -98,21 +97,23 @@ private:
     for (int64_t page = range.begin / pageBytes_; page * pageBytes_ < range.end; ++page) {
       const int64_t length =
           std::min(range.end, (page + 1) * pageBytes_) - std::max(range.begin, page * pageBytes_);
-      const int64_t between = clock_ - last_[page];
-      bytes[isNear || between <= caches_.near ? 0
-            : between <= caches_.far          ? 1
-                                              : 2] += times * static_cast<double>(length);
+      const BytesByPlace shares = sharesOf(pages_.touch(page), isNear);
+      for (auto [place, share] : llvm::zip_equal(bytes, shares))
+        place += times * share * static_cast<double>(length);
     }
-    clock_ += range.end - range.begin;
-    for (int64_t page = range.begin / pageBytes_; page * pageBytes_ < range.end; ++page)
-      last_[page] = clock_;
+  }
+
+  /// A cache has to hold the page and those that were touched since.
+  BytesByPlace sharesOf(std::optional<int64_t> since, bool isNear) const {
+    if (isNear)
+      return {1, 0, 0};
+    return since ? caches_.sharesAt((*since + 1) * pageBytes_) : BytesByPlace{0, 0, 1};
   }
 
   AddressSpace space_;
   CacheSizes caches_;
   int64_t pageBytes_;
-  std::vector<int64_t> last_; ///< When each page was touched.
-  int64_t clock_ = 0;         ///< Bytes touched so far.
+  StackDistance pages_;
   SmallVector<int64_t> iterations_;
   llvm::DenseMap<Operation *, BytesByPlace> bytes_;
 };

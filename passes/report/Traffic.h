@@ -1,8 +1,8 @@
 //===- Traffic.h - Where commands find the bytes that they touch ---------------===//
 //
 // A core finds what it touched a moment ago in its own cache, what it touched a while ago in the shared one,
-// and the rest in memory. "A while" is counted in bytes: those that were touched in between, by whatever
-// command.
+// and the rest in memory. "A while" is counted in bytes: those that were touched in between, each once, by
+// whatever command.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

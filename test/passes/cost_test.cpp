@@ -81,6 +81,25 @@ TEST(FitRates, CountsWhatAFamilyHasNoRateForAsAKernelDoes) {
     EXPECT_NEAR(found.nanoseconds(sample.work) / sample.nanoseconds, 1, 0.05);
 }
 
+TEST(CacheSizes, HoldLessTheMoreWasTouchedSince) {
+  const CacheSizes caches{.near = 1 << 20, .far = 64 << 20};
+  EXPECT_EQ(caches.sharesAt(1), (BytesByPlace{1, 0, 0}));
+  EXPECT_EQ(caches.sharesAt(caches.near / 2), (BytesByPlace{1, 0, 0}));
+  EXPECT_EQ(caches.sharesAt(8 << 20), (BytesByPlace{0, 1, 0})) << "halfway";
+  EXPECT_EQ(caches.sharesAt(caches.far * 2), (BytesByPlace{0, 0, 1}));
+  EXPECT_EQ(caches.sharesAt(int64_t{1} << 60), (BytesByPlace{0, 0, 1}));
+  BytesByPlace last{1, 0, 0};
+  for (int64_t distance = 1; distance < (int64_t{1} << 30); distance += distance / 7 + 1) {
+    const BytesByPlace shares = caches.sharesAt(distance);
+    EXPECT_NEAR(shares[0] + shares[1] + shares[2], 1, 1e-12);
+    EXPECT_LE(shares[0], last[0]);
+    EXPECT_GE(shares[2], last[2]);
+    last = shares;
+  }
+  const CacheSizes one{.near = 1 << 20, .far = 1 << 20};
+  EXPECT_EQ(one.sharesAt(1 << 20), (BytesByPlace{0, 1, 0})) << "of a single cache, too";
+}
+
 TEST(FitThreads, FindsSpeedupAndFork) {
   HostRates rates = typicalRates();
   rates.threads = 2;
