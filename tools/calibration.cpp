@@ -170,9 +170,9 @@ Result<std::vector<double>> runSteps(Session& session, const Plan& plan, double 
   return steps;
 }
 
-/// Of a whole step on one thread, of which no times are taken on the way: the least of a short one.
-Result<double> measureWholeStep(const Plan& plan) {
-  GPUC_ASSIGN_OR_RETURN(Session session, Session::create(plan, {.device = "host", .threads = 1}));
+/// Of a whole step, of which no times are taken on the way: the least of a short one.
+Result<double> measureWholeStep(const Plan& plan, int threads) {
+  GPUC_ASSIGN_OR_RETURN(Session session, Session::create(plan, {.device = "host", .threads = threads}));
   GPUC_ASSIGN_OR_RETURN(std::vector<double> steps, runSteps(session, plan, /*seconds=*/0.1));
   const double least = *std::min_element(steps.begin(), steps.end());
   return std::max(1.0, (least < kLongNanoseconds ? least : median(steps)) - clockOnce());
@@ -212,6 +212,14 @@ Result<std::map<std::string, double>> measureStep(const Plan& plan, int threads)
   return measured;
 }
 
+/// On several threads waiting for one another is part of a step, and lies between its commands or within
+/// them: all commands together take what their step takes.
+void bringToStep(StepCommands& commands, double whole_ns) {
+  double sum = 0;
+  for (const auto& [name, command] : commands) sum += command.executions * command.shared_ns;
+  for (auto& [name, command] : commands) command.shared_ns *= sum > 0 ? whole_ns / sum : 1;
+}
+
 /// One model, measured.
 Result<MeasuredModel> measure(const ModelToMeasure& what, const CalibrationOptions& options,
                               HostRates& rates) {
@@ -237,13 +245,17 @@ Result<MeasuredModel> measure(const ModelToMeasure& what, const CalibrationOptio
     if (auto found = shared.find(name); found != shared.end()) command.shared_ns = found->second;
   }
   std::erase_if(commands, [](const auto& entry) { return entry.second.alone_ns == 0; });
-  GPUC_ASSIGN_OR_RETURN(const double whole, measureWholeStep(plan));
+  GPUC_ASSIGN_OR_RETURN(const double whole, measureWholeStep(plan, 1));
   StepSample step{.nanoseconds = whole, .iterations = countIterations(*module)};
   for (const auto& [name, command] : commands)
     step.commandsNanoseconds += command.executions * command.alone_ns;
   const double part = partUnmeasured(step);
   step.commandsNanoseconds *= part;
-  for (auto& [name, command] : commands) command.alone_ns *= part, command.shared_ns *= part;
+  for (auto& [name, command] : commands) command.alone_ns *= part;
+  if (options.threads > 1) {
+    GPUC_ASSIGN_OR_RETURN(const double whole_shared, measureWholeStep(plan, options.threads));
+    bringToStep(commands, whole_shared);
+  }
   return MeasuredModel{std::move(commands), step};
 }
 
