@@ -11,6 +11,8 @@ import tempfile
 import unittest
 import zipfile
 
+from commands import run
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MOST_BYTES = 45_000_000
 # What every Linux has that the tag allows (PEP 600); libz among them.
@@ -35,13 +37,6 @@ else:
     raise SystemExit("a broken text compiles")
 print(loss)
 """
-
-
-def run(*command, cwd=None, env=None):
-    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise AssertionError(f"{command}: {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 class Wheel(unittest.TestCase):
