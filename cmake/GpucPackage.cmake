@@ -5,10 +5,10 @@ set(CPACK_PACKAGE_CONTACT "The gpuc authors")
 set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL runtime builder tools)
+set(CPACK_COMPONENTS_ALL runtime trainer builder tools)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "libxsmm-dev, zlib1g-dev") # which programs are linked with that use gpuc::runtime, gpuc::weights
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libxsmm-dev, zlib1g-dev, libpng-dev, libturbojpeg0-dev") # which programs are linked with that use gpuc's libraries
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION share/doc/gpuc RENAME copyright COMPONENT runtime)
 include(CPack)

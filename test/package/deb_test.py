@@ -3,21 +3,22 @@ are built from it by GCC 12 and by Clang, and train."""
 
 import os
 import pathlib
-import subprocess
+import struct
 import sys
 import tempfile
 import unittest
+
+from commands import run
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ["GPUC_BUILD"])
 COMPILERS = [("g++-12", "gcc-12"), ("clang++-22", "clang-22")]
 
 
-def run(*command, env=None):
-    done = subprocess.run(command, capture_output=True, text=True, env=env)
-    if done.returncode != 0:
-        raise AssertionError(f"{command}: {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
+def write_npy(path, shape, numbers):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    path.write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(numbers)}f", *numbers))
 
 
 class Deb(unittest.TestCase):
@@ -34,6 +35,13 @@ class Deb(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
+    def line_data(self):
+        """Points of y = 3·x0 - 2·x1 + 1, as --data has them."""
+        x = [(i % 16 / 8 - 1, i // 16 / 8 - 1) for i in range(256)]
+        write_npy(self.path / "x.npy", (256, 2), [each for row in x for each in row])
+        write_npy(self.path / "y.npy", (256, 1), [3 * a - 2 * b + 1 for a, b in x])
+        return f"npy:x={self.path}/x.npy,y={self.path}/y.npy"
+
     def test_lists_what_a_user_needs(self):
         listed = run("dpkg-deb", "-c", self.deb)
         tools = sorted(path.stem for path in (HERE.parents[1] / "tools").glob("gpuc-*.cpp"))
@@ -41,14 +49,14 @@ class Deb(unittest.TestCase):
         for tool in tools:
             self.assertIn(f" ./usr/bin/{tool}\n", listed)
             self.assertIn(f" ./usr/share/bash-completion/completions/{tool}\n", listed)
-        for path in ["include/gpuc/runtime/gpuc.h", "include/gpuc/runtime/gpuc_c.h", "lib/libgpuc_c.so.1", "lib/libgpuc_exec.a", "include/gpuc/frontend/builder/nn.h",
+        for path in ["include/gpuc/runtime/gpuc.h", "include/gpuc/runtime/gpuc_c.h", "include/gpuc/runtime/train/trainer.h", "lib/libgpuc_c.so.1", "lib/libgpuc_exec.a", "include/gpuc/frontend/builder/nn.h",
                      "lib/cmake/gpuc/gpucConfig.cmake", "share/doc/gpuc/copyright"]:
             self.assertIn(f" ./usr/{path}\n", listed)
         self.assertNotIn("test", listed)
 
     def test_asks_for_its_libraries(self):
         asked = run("dpkg-deb", "-f", self.deb, "Depends")
-        for package in ["libc6 ", "libstdc++6 ", "libmlir-22", "libllvm22", "libxsmm-dev", "zlib1g-dev"]:
+        for package in ["libc6 ", "libstdc++6 ", "libmlir-22", "libllvm22", "libxsmm-dev", "zlib1g-dev", "libpng-dev", "libturbojpeg0-dev"]:
             self.assertIn(package, asked)
 
     def test_tools_and_programs_of_ones_own(self):
@@ -56,6 +64,9 @@ class Deb(unittest.TestCase):
         model, plan = self.path / "line.mlir", self.path / "line.plan"
         run("gpuc-model", "linear-regression", "in=2", "batch=64", "optimizer=sgd:lr=0.1", "-o", model, env=env)
         run("gpuc-compile", model, "-o", plan, env=env)
+        data, (weights, trained) = self.line_data(), (self.path / name for name in ("w.safetensors", "trained.safetensors"))
+        run("gpuc-train", plan, "--data", data, "--save-variables", weights, env=env)
+        run("gpuc-train", plan, "--data", data, "--variables", weights, "--epochs=2", "--save-variables", trained, env=env)
         codeless = HERE.parent / "corpus/plan/codeless"
         for cxx, c in COMPILERS:
             work = self.path / cxx
@@ -67,6 +78,8 @@ class Deb(unittest.TestCase):
             run(work / "uses_weights", codeless, work / "w.safetensors", env=env)
             run(work / "own_model", work / "own.mlir", env=env)
             run("gpuc-compile", work / "own.mlir", "-o", work / "own.plan", env=env)
+            run(work / "uses_trainer", plan, data, weights, work / "trained.safetensors", env=env)
+            self.assertEqual((work / "trained.safetensors").read_bytes(), trained.read_bytes())
             self.assertIn("y = 3.000 x0 + -2.000 x1 + 1.000", run(work / "train_in_cpp", plan, env=env))
 
 
