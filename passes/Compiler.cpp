@@ -310,18 +310,26 @@ Result<std::string> targetOf(const NamedDevice &device, const std::string &targe
 }
 
 struct Compiler::State {
+  explicit State(std::function<void(Diagnosis)> warned) : errors(&context, std::move(warned)) {}
+
   MLIRContext context{MLIRContext::Threading::DISABLED};
-  FirstError errors{&context};
+  FirstError errors;
   llvm::json::Array tradeoff;
   std::vector<DeviceAnswer> answers;
   std::optional<double> bound; ///< Of the plan that was chosen, in nanoseconds.
 };
 
-Compiler::Compiler() : state(std::make_unique<State>()) {
+Compiler::Compiler(std::function<void(Diagnosis)> warned)
+    : state(std::make_unique<State>(std::move(warned))) {
   state->context.loadDialect<ir::GpucDialect, plan::PlanDialect, func::FuncDialect>();
 }
 
 Compiler::~Compiler() = default;
+
+Diagnosis Compiler::diagnosisOf(const Status &error) const {
+  const Diagnosis &taken = state->errors.taken();
+  return error.message() == printable(lineOf(taken)) ? taken : Diagnosis{.text = error.message()};
+}
 
 Result<OwningOpRef<ModuleOp>> Compiler::parse(const std::string &text, const std::string &fileName) {
   GPUC_RETURN_IF_ERROR(checkModuleText(text, fileName));

@@ -1,6 +1,7 @@
 //===- Compiler.h - From a file's text to the stage that is asked for -------===//
 #pragma once
 
+#include "passes/Diagnosis.h"
 #include "passes/Pipelines.h"
 #include "passes/cost/Profile.h"
 #include "passes/cost/Rates.h"
@@ -68,8 +69,12 @@ Result<std::string> targetOf(const NamedDevice &device, const std::string &targe
 /// A context with every dialect that the compiler reads, and with diagnostics kept as one-line errors.
 class Compiler {
 public:
-  Compiler();
+  /// `warned`: null, and warnings are printed.
+  explicit Compiler(std::function<void(Diagnosis)> warned = nullptr);
   ~Compiler();
+
+  /// The parts of an error of this compiler's; where it has none the whole is text.
+  Diagnosis diagnosisOf(const Status &error) const;
 
   /// Parses .mlir text of any stage. Errors: "FILE:LINE:COLUMN: …".
   Result<mlir::OwningOpRef<mlir::ModuleOp>> parse(const std::string &text, const std::string &fileName);

@@ -1,4 +1,4 @@
-//===- Diagnostics.cpp - The first error, as one line -----------------------===//
+//===- Diagnostics.cpp - The first error, as one line, and as data ----------===//
 
 #include "passes/Diagnostics.h"
 #include "passes/base/Locations.h"
@@ -10,32 +10,45 @@ using namespace mlir;
 namespace gpuc {
 namespace {
 
-/// "FILE:LINE:COLUMN: ", or the layer if all that is known is a name, or nothing.
-std::string prefixOf(Location location) {
-  if (std::string place = filePlace(location); !place.empty())
-    return place + ": ";
-  std::string layer = layerName(location);
-  return layer.empty() ? "" : "layer " + layer + ": ";
+Diagnosis placeOf(Location location) {
+  Diagnosis place;
+  place.layer = layerName(location);
+  if (auto file = location->findInstanceOf<FileLineColRange>()) {
+    place.file = file.getFilename().str();
+    place.line = file.getStartLine();
+    place.column = file.getStartColumn();
+  }
+  return place;
 }
 
-std::string textOf(Diagnostic &diagnostic) {
-  std::string text = prefixOf(diagnostic.getLocation()) + diagnostic.str();
+/// "FILE:LINE:COLUMN: ", or the layer if all that is known is a name, or nothing.
+std::string prefixOf(const Diagnosis &place) {
+  if (!place.file.empty())
+    return place.file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) + ": ";
+  return place.layer.empty() ? "" : "layer " + place.layer + ": ";
+}
+
+Diagnosis diagnosisOf(Diagnostic &diagnostic) {
+  Diagnosis whole = placeOf(diagnostic.getLocation());
+  whole.text = diagnostic.str();
   for (Diagnostic &note : diagnostic.getNotes())
     if (std::string noted = note.str(); !StringRef(noted).starts_with("see current operation"))
-      text += "; " + prefixOf(note.getLocation()) + noted;
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
+      whole.text += "; " + prefixOf(placeOf(note.getLocation())) + noted;
+  std::replace(whole.text.begin(), whole.text.end(), '\n', ' ');
+  return whole;
 }
 
 } // namespace
 
-FirstError::FirstError(MLIRContext *context)
-    : handler(context, [this](Diagnostic &diagnostic) {
+std::string lineOf(const Diagnosis &diagnosis) { return prefixOf(diagnosis) + diagnosis.text; }
+
+FirstError::FirstError(MLIRContext *context, std::function<void(Diagnosis)> warned)
+    : handler(context, [this, warned](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
           if (!first)
-            first = textOf(diagnostic);
+            first = diagnosisOf(diagnostic);
         } else if (diagnostic.getSeverity() == DiagnosticSeverity::Warning) {
-          warn(textOf(diagnostic));
+          warned ? warned(diagnosisOf(diagnostic)) : warn(lineOf(diagnosisOf(diagnostic)));
         }
         return success();
       }) {
@@ -43,9 +56,9 @@ FirstError::FirstError(MLIRContext *context)
 }
 
 Status FirstError::take(const std::string &otherwise) {
-  Status error = Status::error(first.value_or(otherwise));
+  last = first.value_or(Diagnosis{.text = otherwise});
   first.reset();
-  return error;
+  return Status::error(lineOf(last));
 }
 
 } // namespace gpuc

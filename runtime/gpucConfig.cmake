@@ -6,9 +6,11 @@ include("${CMAKE_CURRENT_LIST_DIR}/gpucTargets.cmake")
 
 # COMPONENTS, each with what it takes:
 # trainer: gpuc::trainer, the training loop and what feeds it, and gpuc::data;
-# builder: gpuc::builder, models in C++, and gpuc::zoo, with MLIR's and LLVM's shared libraries.
+# builder: gpuc::builder, models in C++, and gpuc::zoo, with MLIR's and LLVM's shared libraries;
+# compiler: gpuc::compiler, from a model's text to a plan. It needs the files of the builder as well.
 set(gpuc_files_trainer Trainer)
 set(gpuc_files_builder Builder)
+set(gpuc_files_compiler Builder Compiler)
 if("trainer" IN_LIST gpuc_FIND_COMPONENTS)
   find_dependency(PNG)
 endif()
@@ -23,6 +25,6 @@ foreach(component ${gpuc_FIND_COMPONENTS})
   endforeach()
   if(gpuc_FIND_REQUIRED_${component} AND NOT gpuc_${component}_FOUND)
     set(gpuc_FOUND FALSE)
-    set(gpuc_NOT_FOUND_MESSAGE "component '${component}' is not installed: there are trainer and, where gpuc was built with its compiler, builder")
+    set(gpuc_NOT_FOUND_MESSAGE "component '${component}' is not installed: there are trainer and, where gpuc was built with its compiler, builder and compiler")
   endif()
 endforeach()

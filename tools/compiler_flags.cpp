@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <memory>
 
+#include "passes/CacheFolder.h"
 #include "runtime/base/file.h"
 #include "runtime/base/file_kind.h"
 #include "runtime/base/quote.h"
 #include "runtime/base/warn.h"
 #include "runtime/exec/devices.h"
-#include "tools/cache_folder.h"
 
 namespace gpuc {
 

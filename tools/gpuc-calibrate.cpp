@@ -5,12 +5,12 @@
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "passes/CacheFolder.h"
 #include "runtime/base/file.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/output_files.h"
 #include "runtime/base/tool_main.h"
 #include "runtime/exec/devices.h"
-#include "tools/cache_folder.h"
 #include "tools/calibration.h"
 #include "tools/llvm_errors.h"
 
@@ -81,7 +81,7 @@ static int tool(int argc, char** argv) {
   if (*output == "-" && json == "-") return cli.usageError("-o and --json both want stdout");
   gpuc::CalibrationOptions options;
   options.threads = threads == 0 ? coresHere() : static_cast<int>(threads);
-  if (!folder.empty()) options.cache_folder = folder + "/" + gpuc::kKernelsFolder;
+  options.cache_folder = gpuc::defaultKernelsFolder();
   if (isDefault)
     if (gpuc::Status made = gpuc::makeFolder(folder); !made.ok()) return gpuc::exitStatus(made);
   return gpuc::exitStatus(run(options, *output, json));

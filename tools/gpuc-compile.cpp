@@ -11,6 +11,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/CacheFolder.h"
 #include "passes/Compiler.h"
 #include "passes/cost/Link.h"
 #include "runtime/base/file.h"
@@ -20,7 +21,6 @@
 #include "runtime/base/quote.h"
 #include "runtime/base/tool_main.h"
 #include "runtime/exec/devices.h"
-#include "tools/cache_folder.h"
 #include "tools/compiler_flags.h"
 #include "tools/llvm_errors.h"
 
@@ -40,12 +40,6 @@ std::string textOf(mlir::ModuleOp module, bool locations) {
   mlir::OpPrintingFlags flags;  // as --mlir-print-… flags say
   module.print(stream, flags.enableDebugInfo(locations, flags.shouldPrintDebugInfoPrettyForm()));
   return text + "\n";
-}
-
-/// Where compiled kernels are kept unless a flag says otherwise; empty if there is no such place.
-std::string kernelsFolder() {
-  const std::string folder = gpuc::defaultCacheFolder();
-  return folder.empty() ? "" : folder + "/" + gpuc::kKernelsFolder;
 }
 
 /// --mlir-timing and its kin, read by MLIR itself. What is wrong with them; empty if nothing is.
@@ -415,7 +409,7 @@ static int tool(int argc, char** argv) {
     return cli.usageError("--report-tradeoff writes to stdout beside a plan: name a file with -o");
   if (noCache && cacheFolder) return cli.usageError("--cache-dir names a cache and --no-cache wants none");
   request.options.threads = threads;
-  if (!noCache) request.options.cacheFolder = cacheFolder ? *cacheFolder : kernelsFolder();
+  if (!noCache) request.options.cacheFolder = cacheFolder ? *cacheFolder : gpuc::defaultKernelsFolder();
   request.options.cacheBytes = cacheBytes;
   if (std::string malformed = findMalformed(request); !malformed.empty()) return cli.usageError(malformed);
   request.options.train.predict = !noPredict;

@@ -17,6 +17,16 @@ namespace gpuc {
   throw nanobind::python_error();
 }
 
+/// gpuc.Error of one gpuc.errors.Problem, which is made of `parts`.
+[[noreturn]] inline void raiseProblem(const std::string& message, const nanobind::tuple& parts) {
+  nanobind::object errors = nanobind::module_::import_("gpuc.errors");
+  nanobind::list problems;
+  problems.append(errors.attr("Problem")(*parts));
+  nanobind::object error = errors.attr("Error")(message, problems);
+  PyErr_SetObject(errors.attr("Error").ptr(), error.ptr());
+  throw nanobind::python_error();
+}
+
 inline void check(const Status& status) {
   if (!status.ok()) raise("Error", status.message());
 }

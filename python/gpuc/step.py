@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import os
 import warnings
 import zlib
 
@@ -19,12 +18,6 @@ from gpuc.pages import Report
 from gpuc.parts import cut, first_part
 from gpuc.plan import Plan
 from gpuc.prediction import Prediction
-
-
-def cache_folder():
-    """Where gpuc-compile keeps compiled kernels, too."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.environ.get("HOME", ""), ".cache")
-    return os.path.join(cache, "gpuc", "kernels") if os.path.isabs(cache) else ""
 
 
 def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=None, precision=None, ema=None, accumulate=1,
@@ -69,10 +62,11 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
         entries.append(("accumulate", str(accumulate)))
     if data_parallel:
         entries.append(("data_parallel", "true"))
-    plan, report = _compiler.compile(text, type(net).__name__, entries, target=target, seed=seed,
-                                     memory_budget=memory_budget, checkpoint=checkpoint or "",
-                                     check_numerics=check_numerics, predict=predict or loss is None,
-                                     cache_folder=cache_folder())  # fmt: skip
+    plan, report, warned = _compiler.compile(text, type(net).__name__, entries, target=target, seed=seed,
+                                             memory_budget=memory_budget, checkpoint=checkpoint or "",
+                                             check_numerics=check_numerics, predict=predict or loss is None)  # fmt: skip
+    for problem in warned:
+        warnings.warn(str(Problem(*problem)), stacklevel=3)
     return Step(plan, json.loads(report), recorder, reader, (args, kwargs), part, device=device, threads=threads, seed=seed)
 
 

@@ -187,6 +187,25 @@ class Lowering(unittest.TestCase):
         (problem,) = self.problems(lambda nodes: nodes[0]["results"][0].update(shape=[4, 9]))
         self.assertEqual(problem[0], "linear.default: gives [4, 8] of f64 where PyTorch has [4, 9] of f64")
 
+    def test_what_the_compiler_says_has_its_place(self):
+        """As gpuc-compile says it, and as data."""
+        text = """func.func @predict(%x: tensor<?x3xf32>) -> tensor<?x2xf32> {
+  %y = gpuc.neg %x : tensor<?x3xf32> loc("fc1"("net.py":7:0))
+  return %y : tensor<?x2xf32>
+}
+"""
+        with self.assertRaises(gpuc.Error) as raised:
+            _compiler.compile(text, "net", [])
+        (problem,) = raised.exception.problems
+        self.assertRegex(str(raised.exception), r"^net:3:10: .*tensor<\?x2xf32>")
+        self.assertEqual((problem.file, problem.line, problem.layer), ("net", 3, ""))
+        self.assertIn("tensor<?x2xf32>", problem.text)
+        fine = text.replace("-> tensor<?x2xf32>", "-> tensor<?x3xf32>").replace("y : tensor<?x2xf32>", "y : tensor<?x3xf32>")
+        fine = fine.replace("?", "4") + "func.func private @left(%x: tensor<2xf32>) -> tensor<2xf32> {\n  return %x : tensor<2xf32>\n}\n"
+        ((warning, _, file, line),) = _compiler.compile(fine, "net", [])[2]
+        self.assertIn("left", warning)
+        self.assertEqual((file, line), ("net", 5))
+
     def test_a_recording_that_is_none(self):
         for text, error in (("{", "parse error"), ("{}", "'name' is missing")):
             with self.assertRaisesRegex(gpuc.Error, error):
