@@ -1,5 +1,6 @@
 // The host's convolution of one tap by strides: the pixels that it reads are copied to where they adjoin, and
-// what is left is a convolution without strides. Likewise x's cotangent is spread from there.
+// what is left is a convolution without strides. Likewise x's cotangent is spread from there. Where
+// takesPixelsByTile() says so, they are not copied but taken by the tiles.
 #pragma once
 
 #include "runtime/workspace/conv_shape.h"

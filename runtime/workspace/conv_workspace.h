@@ -67,6 +67,21 @@ constexpr FilterGradientCut cutFilterGradient(const ConvShape& shape) {
   return cut;
 }
 
+/// Whether the pixels that one tap by strides reads are taken by the tile that multiplies them, since no
+/// other needs them: forward where the filter stays in the second-level cache, so that a tile has all
+/// outputs; of the filter's gradient where x is transposed, and all outputs are one tile's. Else, and where
+/// there are so few that a tile has fewer outputs, they pass through the workspace, as x's cotangent does.
+constexpr bool takesPixelsByTile(const ConvShape& s) {
+  constexpr int64_t kFilterBytes = 512 * 1024, kManyPixels = 2048;
+  if (!paysSubsampled(s) || s.batch * s.outputPixels() < kManyPixels) return false;
+  const ConvShape left = subsampledShape(s);
+  if (convMethod(left) != ConvMethod::patches) return false;
+  if (s.kind == ConvKind::forward)
+    return s.groupOutputs() * s.groupInputs() * sizeOf(computedType(s.type)) <= kFilterBytes;
+  const FilterGradientCut cut = cutFilterGradient(left);
+  return s.kind == ConvKind::filter_gradient && cut.exchanged && cut.row_blocks == 1;
+}
+
 /// Elements of the filter as f32 in the workspace, with what comes before the next cache line; 0 if it is
 /// read where it lies.
 constexpr int64_t convWidenedFilter(const ConvShape& shape) {
@@ -97,9 +112,11 @@ constexpr int64_t convSumElements(const ConvShape& shape) {
 /// there are several; of f16 and bf16 the filter as f32, and the input's gradient in f32, to which each tap
 /// is added (a pointwise one is made block by block, and the direct method adds up in registers). What else
 /// is packed lies on the stack of the thread that computes a tile. By channels: pictures, packed once.
-/// Subsampled: the pixels, and what the convolution without strides needs.
+/// Subsampled: the pixels, unless tiles take them, and what the convolution without strides needs.
 constexpr int64_t convWorkspaceBytes(const ConvShape& shape) {
-  if (paysSubsampled(shape)) return subsampledBytes(shape) + convWorkspaceBytes(subsampledShape(shape));
+  if (paysSubsampled(shape))
+    return (takesPixelsByTile(shape) ? 0 : subsampledBytes(shape)) +
+           convWorkspaceBytes(subsampledShape(shape));
   if (paysByChannels(shape)) return channelsWorkspaceElements(shape) * sizeOf(computedType(shape.type));
   int64_t elements = convFilterParts(shape) * shape.filterElements();
   if (const int64_t filter = convWidenedFilter(shape); filter > 0) {

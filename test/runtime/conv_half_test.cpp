@@ -164,9 +164,10 @@ TEST(ConvHalf, ByChannels) {
   }
 }
 
-// One tap by strides: what is left is by channels, or as many pixels side by side.
+// One tap by strides: what is left is by channels, or as many pixels side by side, which tiles may take.
 TEST(ConvHalf, Subsampled) {
   for (ConvShape shape : {makeShape(17, 80, 130, axis(9, 1, 2), axis(9, 1, 2), 2),
+                          makeShape(9, 33, 100, axis(32, 1, 2), axis(37, 1, 2)),
                           makeShape(2, 33, 70, axis(24, 1, 2), axis(25, 1, 2))}) {
     ASSERT_TRUE(countWindows(shape) && paysSubsampled(shape));
     checkAll(shape, 38, 2);

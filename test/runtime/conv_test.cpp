@@ -169,6 +169,31 @@ TEST(Conv, OneTapByStridesOfManyChannels) {
             ConvMethod::subsampled);  // few pixels are left
 }
 
+// Many pixels: a tile takes its own, which begin and end amid rows; of rows of less than a vector, of one and
+// of more; whole small pictures; blocks of depth, groups. Not where a tile would have but a part of the
+// outputs, nor x's cotangent.
+TEST(Conv, OneTapByStridesWhosePixelsTilesTake) {
+  for (ConvShape shape : {makeShape(9, 33, 100, axis(32, 1, 2), axis(32, 1, 2)),
+                          makeShape(3, 66, 70, axis(53, 1, 2), axis(61, 1, 2), 2),
+                          makeShape(70, 34, 66, axis(16, 1, 2), axis(8, 1, 2)),
+                          makeShape(3, 150, 33, axis(60, 1, 2), axis(70, 1, 3)),
+                          makeShape(14, 32, 258, axis(24, 1, 2), axis(25, 1, 2))}) {
+    checkAll(shape, 30);
+    ASSERT_TRUE(countWindows(shape));
+    for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient}) {
+      shape.kind = kind;
+      const bool of_one_tile = shape.out_channels > shape.in_channels && shape.out_channels <= 256;
+      EXPECT_EQ(takesPixelsByTile(shape),
+                kind == ConvKind::forward || (kind == ConvKind::filter_gradient && of_one_tile));
+    }
+  }
+  ConvShape few = makeShape(3, 40, 70, axis(20, 1, 2), axis(30, 1, 2));
+  ConvShape large = makeShape(9, 300, 500, axis(32, 1, 2), axis(32, 1, 2));
+  ASSERT_TRUE(countWindows(few) && countWindows(large));
+  EXPECT_FALSE(takesPixelsByTile(few));
+  EXPECT_FALSE(takesPixelsByTile(large));
+}
+
 TEST(Conv, FewChannelsByRows) {
   for (int64_t width : {5, 15, 16, 17, 33}) {
     const ConvShape shape =

@@ -68,6 +68,23 @@ void leaveSums(const ConvProblem& problem, const ConvOperands& operands, const F
         {outputs, inputs, room, target_stride, static_cast<S*>(operands.c) + place, stride});
 }
 
+/// transposed[pixel][channel] of some channels of x in the picture that has strides, `pixels` from `pixel` on
+/// of an image; by way of `room`, few at a time, so that they stay in the first-level cache.
+template <typename S>
+void transposeTaken(const ConvProblem& problem, const S* x, int64_t channels, int64_t pixel, int64_t pixels,
+                    S* room, Computed<S>* transposed) {
+  constexpr int64_t kAtOnce = 16;
+  const ConvShape& s = *problem.strided;
+  for (int64_t first = 0; first < channels; first += kAtOnce) {
+    TakenPixels<S, S> taken = takenPixels(s, x + first * s.inputPixels(), room);
+    taken.channels = std::min(kAtOnce, channels - first), taken.values_channel = pixels;
+    taken.pixel = pixel, taken.pixels = pixels;
+    problem.patch_kernels->of<S>().take(taken);
+    problem.vector_kernels->of<S>().transpose(
+        {taken.channels, pixels, room, pixels, transposed + first, problem.stride_b});
+  }
+}
+
 /// A part is a range of all blocks of pixels, image by image.
 template <typename S>
 void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& operands, int64_t index) {
@@ -103,8 +120,15 @@ void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& o
     const S* columns = (problem.exchanged ? x : dy) + tile.output * of_image + pixel;
     const int64_t columns_image = (problem.exchanged ? s.in_channels : s.out_channels) * of_image;
     for (int64_t i = 0; i < images; ++i)
-      vector_kernels.transpose({tile.outputs, pixels, columns + i * columns_image, of_image,
-                                transposed + i * pixels * problem.stride_b, problem.stride_b});
+      if (T* to = transposed + i * pixels * problem.stride_b; problem.takes_pixels)
+        transposeTaken(problem,
+                       static_cast<const S*>(operands.b) +
+                           inputOffset(*problem.strided, image + i, tile.group) +
+                           tile.output * problem.strided->inputPixels(),
+                       tile.outputs, pixel, pixels, reinterpret_cast<S*>(patches), to);
+      else
+        vector_kernels.transpose(
+            {tile.outputs, pixels, columns + i * columns_image, of_image, to, problem.stride_b});
     for (int64_t at = 0; at < tile.rows; at += b.block_m) {
       const int64_t rows = std::min(b.block_m, tile.rows - at);
       const void* left = patches;

@@ -31,6 +31,21 @@ inline int64_t filterOffset(const ConvShape& s, int64_t group) {
   return group * s.groupOutputs() * s.patchRows();
 }
 
+/// All pixels of a channel of the picture that one tap by strides reads.
+template <typename S, typename T>
+TakenPixels<S, T> takenPixels(const ConvShape& s, const S* picture, T* values) {
+  return {.channels = 1,
+          .pixel = 0,
+          .pixels = s.outputPixels(),
+          .columns = s.width.output,
+          .picture = picture,
+          .picture_channel = s.inputPixels(),
+          .picture_row = s.height.stride * s.width.input,
+          .column_step = s.width.stride,
+          .values = values,
+          .values_channel = s.outputPixels()};
+}
+
 /// The filter in the type of the arithmetic: where it lies, or as widenFilter left it in the workspace.
 template <typename S>
 const Computed<S>* filterOf(const ConvOperands& operands) {

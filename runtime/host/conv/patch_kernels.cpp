@@ -34,7 +34,8 @@ constexpr TypedPatchKernels<S> kKernels = {
     {packPixels<S>, pixelProducts<true, Computed<S>>, pixelProducts<false, Computed<S>>, unpackPixels<S>},
     kPlanes<Computed<S>>,
     spreadPixels<S>,
-    takePixels<S>};
+    takePixels<S, S>,
+    takePixels<S, Computed<S>>};
 
 constexpr PatchKernelTable kTable = {kKernels<float>, kKernels<double>, kKernels<Half>, kKernels<Bfloat16>};
 

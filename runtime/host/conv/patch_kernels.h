@@ -228,15 +228,17 @@ struct SpreadPixels {
   int64_t row_step, column_step;
 };
 
-/// values[channel][row][column] = picture[channel][row][column · column_step], of rows that are picture_row
-/// apart.
-template <typename S>
+/// values[channel][i] = picture[channel][row][column · column_step], where i counts `pixels` pixels from
+/// `pixel` on, in rows of `columns`, which are picture_row apart in the picture. T is S, or the type of the
+/// arithmetic.
+template <typename S, typename T>
 struct TakenPixels {
-  int64_t channels, rows, columns;
+  int64_t channels, pixel, pixels, columns;
   const S* picture;
-  int64_t picture_channel, picture_row;  // from one row that is taken to the next
+  int64_t picture_channel, picture_row;
   int64_t column_step;
-  S* values;  // one behind the other
+  T* values;
+  int64_t values_channel;
 };
 
 /// S is the type in memory; patches are in that of the arithmetic.
@@ -252,7 +254,8 @@ struct TypedPatchKernels {
   TypedChannelKernels<S> channels;
   TypedPlaneKernels<Computed<S>> planes;
   void (*spread)(const SpreadPixels<S>& p);
-  void (*take)(const TakenPixels<S>& p);
+  void (*take)(const TakenPixels<S, S>& p);
+  void (*takeWide)(const TakenPixels<S, Computed<S>>& p);
 };
 
 using PatchKernelTable = KernelTable<TypedPatchKernels, float, double, Half, Bfloat16>;

@@ -2,6 +2,7 @@
 // runtime/host/matmul/vector.h).
 #pragma once
 
+#include "runtime/host/conv/depthwise/lanes.h"
 #include "runtime/host/conv/patch_kernels.h"
 #include "runtime/host/matmul/load.h"
 
@@ -190,16 +191,37 @@ void spreadPixels(const SpreadPixels<S>& p) {
   }
 }
 
-template <typename S>
-void takePixels(const TakenPixels<S>& p) {
-  S* to = p.values;
+/// to[i] = from[i · step].
+template <typename T, typename S>
+inline void takeRow(const S* from, int64_t count, int64_t step, T* to) {
+  int64_t i = 0;
+  if constexpr (std::is_same_v<S, T> && !kIsWidened<S>)
+    if (step == 2) {
+      // The element behind the last one that is taken may not be there.
+      for (; i + kLanes<T> < count; i += kLanes<T>) store(to + i, loadSteps<2, T>(from + 2 * i));
+      const int64_t rest = count - i;
+      const Vector<T> last = loadSteps<2, T>(from + 2 * i, StepMask<2, T>(0, 2 * rest - 1));
+      return rest == kLanes<T> ? store(to + i, last) : storeFirst(to + i, last, rest);
+    }
+  for (; i < count; ++i)
+    if constexpr (std::is_same_v<S, T>)
+      to[i] = from[i * step];
+    else
+      to[i] = widenOne(from[i * step]);
+}
+
+template <typename S, typename T>
+void takePixels(const TakenPixels<S, T>& p) {
+  const int64_t row = p.pixel / p.columns, column = p.pixel % p.columns;
   for (int64_t channel = 0; channel < p.channels; ++channel) {
-    const S* from = p.picture + channel * p.picture_channel;
-    for (int64_t row = 0; row < p.rows; ++row, from += p.picture_row, to += p.columns)
-      if (p.column_step == 2)
-        for (int64_t i = 0; i < p.columns; ++i) to[i] = from[2 * i];
-      else
-        for (int64_t i = 0; i < p.columns; ++i) to[i] = from[p.column_step * i];
+    const S* from = p.picture + channel * p.picture_channel + row * p.picture_row;
+    T* to = p.values + channel * p.values_channel;
+    int64_t begin = column;
+    for (int64_t left = p.pixels; left > 0; from += p.picture_row, begin = 0) {
+      const int64_t count = left < p.columns - begin ? left : p.columns - begin;
+      takeRow(from + begin * p.column_step, count, p.column_step, to);
+      to += count, left -= count;
+    }
   }
 }
 

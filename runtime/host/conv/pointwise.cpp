@@ -44,7 +44,7 @@ class PointwiseProducts {
  public:
   PointwiseProducts(const ConvProblem& problem, const ConvOperands& operands, const PointwiseTile& tile,
                     T* packed)
-      : problem_(problem), tile_(tile), packed_(packed) {
+      : problem_(problem), operands_(operands), tile_(tile), packed_(packed) {
     const ConvShape& s = problem.shape;
     const bool to_input = s.kind == ConvKind::input_gradient;
     const int64_t x = inputOffset(s, tile.image, tile.group), y = outputOffset(s, tile.image, tile.group);
@@ -97,6 +97,7 @@ class PointwiseProducts {
   }
 
   const T* pack(int64_t depth) const {
+    if (problem_.takes_pixels) return take(depth);
     const S* from = source_ + depth * pixels_;
     if constexpr (!kIsWidened<S>)
       if (problem_.isInPlace()) return from;
@@ -106,12 +107,29 @@ class PointwiseProducts {
     return packed_;
   }
 
+  /// The same of the picture that has strides.
+  const T* take(int64_t depth) const {
+    const ConvShape& s = *problem_.strided;
+    for (int64_t image = 0; image < tile_.images; ++image) {
+      TakenPixels<S, T> taken =
+          takenPixels(s,
+                      static_cast<const S*>(operands_.a) + inputOffset(s, tile_.image + image, tile_.group) +
+                          depth * s.inputPixels(),
+                      packed_ + image * tile_.pixels);
+      taken.channels = depthFrom(depth), taken.values_channel = problem_.stride_b;
+      taken.pixel = tile_.pixel, taken.pixels = tile_.pixels;
+      problem_.patch_kernels->of<S>().takeWide(taken);
+    }
+    return packed_;
+  }
+
   void multiply(int64_t channel, int64_t depth, const T* columns, T* sums) const {
     problem_.multiply(filter_ + channel * filter_channel_ + depth * filter_depth_, columns, sums,
                       channelsFrom(channel), tile_.images * tile_.pixels, depthFrom(depth), depth > 0);
   }
 
   const ConvProblem& problem_;
+  const ConvOperands& operands_;
   const PointwiseTile& tile_;
   T* packed_;
   const S* source_;
@@ -148,10 +166,24 @@ int64_t pointwiseRun(const ConvProblem& problem) {
   const int64_t channels = problem.blocks.k, long_run = 1024 / sizeOf(s.type);
   const int64_t elements = to_input ? s.batch * s.out_channels * s.outputPixels() : s.inputElements();
   if (channels <= kHardlyAnyChannels) return 2 * long_run;
+  if (problem.takes_pixels) return channels > kFewChannels / 2 ? 2 * kRun : long_run;
   if (elements * sizeOf(s.type) > kCachedBytes) return long_run;
   if (to_input && channels > kFewChannels) return kRun;
   if (to_input && channels > kFewChannels / 2) return std::max(kRun, long_run / 2);
   return channels <= kFewChannels || s.outputPixels() <= long_run ? long_run : kRun;
+}
+
+/// Pixels of a block. Those that are taken from a picture with strides are whole rows, if they fit, of whose
+/// numbers the largest among those that leave the fewest lanes idle.
+int64_t pointwiseBlock(const ConvProblem& problem, int64_t pixels) {
+  constexpr int64_t kLanes = 16;
+  const ConvShape& s = problem.strided ? *problem.strided : problem.shape;
+  const int64_t columns = s.width.output, run = pointwiseRun(problem);
+  if (!problem.takes_pixels || columns > run) return evenConvPart(pixels, run, kLanes);
+  int64_t block = columns;
+  for (int64_t next = columns; next <= std::min(run, pixels); next += columns)
+    if (lanesUsed(next, s) >= lanesUsed(block, s)) block = next;
+  return block;
 }
 
 void cutForPointwise(ConvProblem& problem) {
@@ -163,7 +195,7 @@ void cutForPointwise(ConvProblem& problem) {
   b.k = to_input ? s.groupOutputs() : s.groupInputs();
   const int64_t images = adjoiningImages(s);
   b.n = (images > 1 ? s.batch : 1) * s.outputPixels();
-  b.block_n = images > 1 ? images * s.outputPixels() : evenConvPart(b.n, pointwiseRun(problem), kLanes);
+  b.block_n = images > 1 ? images * s.outputPixels() : pointwiseBlock(problem, b.n);
   problem.stride_b = paddedConvRow(b.block_n, s.type);
   // Of a long row a line of the cache more, lest rows share few of its sets.
   if (problem.stride_b > 64) problem.stride_b += kConvPackBytes / sizeOf(s.type);
@@ -173,7 +205,9 @@ void cutForPointwise(ConvProblem& problem) {
                 most = others >= kManyTiles ? 256 : 64;
   b.block_m =
       evenConvPart(std::min(b.m, most), std::min(most, kConvSumBytes / row_bytes / kLanes * kLanes), kLanes);
-  problem.channels_per_tile = std::min(b.m, most / b.block_m * b.block_m);
+  // Pixels that a tile takes from a picture with strides are to be taken once.
+  const int64_t all = problem.takes_pixels && others >= kManyTiles ? b.m : most;
+  problem.channels_per_tile = std::min(b.m, std::max<int64_t>(1, all / b.block_m) * b.block_m);
   const double elements = static_cast<double>(b.block_n) * static_cast<double>(b.k);
   const double channels = static_cast<double>(problem.channels_per_tile);
   problem.phases.push_back({pointwiseTile(problem.storage),

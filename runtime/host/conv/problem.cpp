@@ -184,16 +184,14 @@ Status ConvKernel::handTo(const TileUpdate& update) {
   return okStatus();
 }
 
-Result<ConvKernel> ConvKernel::create(const ConvShape& shape, int64_t workspace_bytes) {
-  GPUC_RETURN_IF_ERROR(checkConvShape(shape));
-  GPUC_RETURN_IF_ERROR(checkWorkspace("conv", workspace_bytes, convWorkspaceBytes(shape)));
-  if (paysSubsampled(shape)) {
-    GPUC_ASSIGN_OR_RETURN(ConvKernel kernel,
-                          create(subsampledShape(shape), workspace_bytes - subsampledBytes(shape)));
-    subsample(kernel.problem_, shape);
-    return kernel;
-  }
+Result<ConvKernel> ConvKernel::create(const ConvShape& given, int64_t workspace_bytes) {
+  GPUC_RETURN_IF_ERROR(checkConvShape(given));
+  GPUC_RETURN_IF_ERROR(checkWorkspace("conv", workspace_bytes, convWorkspaceBytes(given)));
   ConvProblem problem;
+  const bool strided = paysSubsampled(given);
+  if (strided) problem.strided = given;
+  problem.takes_pixels = takesPixelsByTile(given);
+  const ConvShape shape = strided ? subsampledShape(given) : given;
   problem.shape = shape;
   problem.storage = shape.type;
   problem.shape.type = computedType(shape.type);
@@ -234,6 +232,7 @@ Result<ConvKernel> ConvKernel::create(const ConvShape& shape, int64_t workspace_
   if (!direct) {
     GPUC_ASSIGN_OR_RETURN(problem.micro_kernels, makeBlockKernels(problem));
   }
+  if (strided && !problem.takes_pixels) subsample(problem);
   return ConvKernel(std::move(problem));
 }
 

@@ -93,6 +93,7 @@ struct ConvProblem {
   ConvShape shape;                   // its type is that of the arithmetic
   ConvShape correlation;             // correlationOf(shape)
   std::optional<ConvShape> strided;  // subsampled: what is computed; `shape` is then what is left of it
+  bool takes_pixels = false;         // likewise: each tile takes its pixels from the picture that has strides
   DataType storage = DataType::f32;  // of the operands in memory
   GemmBlocks blocks;
   int64_t channels_per_tile = 1;       // of the result: input_gradient, pointwise; filter_gradient: rows
@@ -123,7 +124,7 @@ struct ConvProblem {
   bool isInPlace() const {
     if (!shape.isPointwise() || isWidened()) return false;
     if (shape.kind == ConvKind::filter_gradient) return blocks.k == shape.outputPixels();
-    return sumsInResult() && blocks.block_n == blocks.n &&
+    return !takes_pixels && sumsInResult() && blocks.block_n == blocks.n &&
            blocks.n * sizeOf(shape.type) <= 4 * kConvPackBytes;
   }
 
@@ -153,8 +154,8 @@ void cutForChannels(ConvProblem& problem);
 /// The same for depthwise.
 void cutForDepthwise(ConvProblem& problem);
 
-/// Makes of a problem without strides that of `shape`, of which it is what subsampledShape leaves.
-void subsample(ConvProblem& problem, const ConvShape& shape);
+/// Adds to what subsampledShape leaves of problem.strided the copies of pixels.
+void subsample(ConvProblem& problem);
 /// As a phase finds them: what is left of a subsampled one has pictures in the workspace.
 ConvOperands operandsOfPhase(const ConvProblem& problem, size_t phase, const ConvOperands& operands);
 

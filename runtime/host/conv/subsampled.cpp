@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/host/conv/finish.h"
+#include "runtime/host/conv/patch_block.h"
 
 namespace gpuc {
 namespace {
@@ -18,15 +19,10 @@ void takePixels(const ConvProblem& problem, const ConvOperands& operands, int64_
   const ConvShape& s = *problem.strided;
   const int64_t planes = planesOfTile(s), first = tile * planes;
   const void* x = s.kind == ConvKind::forward ? operands.a : operands.b;
-  problem.patch_kernels->of<S>().take(
-      {.channels = std::min(planes, s.batch * s.in_channels - first),
-       .rows = s.height.output,
-       .columns = s.width.output,
-       .picture = static_cast<const S*>(x) + first * s.inputPixels(),
-       .picture_channel = s.inputPixels(),
-       .picture_row = s.height.stride * s.width.input,
-       .column_step = s.width.stride,
-       .values = static_cast<S*>(operands.workspace) + first * s.outputPixels()});
+  TakenPixels<S, S> taken = takenPixels<S, S>(s, static_cast<const S*>(x) + first * s.inputPixels(),
+                                              static_cast<S*>(operands.workspace) + first * s.outputPixels());
+  taken.channels = std::min(planes, s.batch * s.in_channels - first);
+  problem.patch_kernels->of<S>().take(taken);
 }
 
 template <typename S>
@@ -54,8 +50,8 @@ bool isToInput(const ConvShape& s) { return s.kind == ConvKind::input_gradient; 
 
 }  // namespace
 
-void subsample(ConvProblem& problem, const ConvShape& shape) {
-  problem.strided = shape;
+void subsample(ConvProblem& problem) {
+  const ConvShape& shape = *problem.strided;
   const int64_t planes = planesOfTile(shape), all = shape.batch * shape.in_channels;
   const ConvTile compute = withElement(shape.type, [&]<typename S>(S) -> ConvTile {
     return isToInput(shape) ? spreadToInput<S> : takePixels<S>;
@@ -67,7 +63,7 @@ void subsample(ConvProblem& problem, const ConvShape& shape) {
 }
 
 ConvOperands operandsOfPhase(const ConvProblem& problem, size_t phase, const ConvOperands& operands) {
-  if (!problem.strided) return operands;
+  if (!problem.strided || problem.takes_pixels) return operands;
   const ConvShape& s = *problem.strided;
   if (phase == (isToInput(s) ? problem.phases.size() - 1 : 0)) return operands;
   ConvOperands left = operands;
