@@ -68,7 +68,7 @@ constexpr int64_t wholeVectors(int64_t most, int64_t vector) {
 }
 
 constexpr ChannelsCut cutChannels(const ConvShape& s) {
-  constexpr int64_t kFewImages = 4, kWantedTiles = 16, kLeastSplitPixels = 256;
+  constexpr int64_t kFewImages = 4, kWantedTiles = 16, kLeastSplitPixels = 256, kLeastTilePixels = 128;
   const int64_t bytes = sizeOf(computedType(s.type)), vector = 64 / bytes;
   const bool to_input = s.kind == ConvKind::input_gradient, to_filter = s.kind == ConvKind::filter_gradient;
   const int64_t results = to_input ? s.groupInputs() : s.groupOutputs();
@@ -91,6 +91,9 @@ constexpr ChannelsCut cutChannels(const ConvShape& s) {
   cut.images = (s.batch + cut.parts - 1) / cut.parts;
   cut.parts = (s.batch + cut.images - 1) / cut.images;
   cut.strip_rows = std::clamp<int64_t>(kChannelsSumRows / (columns * cut.images), 1, rows);
+  // Of a single tile nobody takes a share. Each of two packs the filter, which so many pixels pay for.
+  if (s.groups * cut.blocks * cut.parts == 1 && rows * columns * cut.images >= 2 * kLeastTilePixels)
+    cut.strip_rows = std::min(cut.strip_rows, (rows + 1) / 2);
   cut.strips = (rows + cut.strip_rows - 1) / cut.strip_rows;
   cut.chunk = wholeVectors(kChannelsFilterRows / s.taps(), vector);
   cut.inputs =
