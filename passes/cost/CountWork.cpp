@@ -145,6 +145,8 @@ void countByChannels(const ConvShape &shape, double size, Work &work) {
   const double filter = static_cast<double>(shape.filterElements());
   const ChannelsCut cut = cutChannels(shape);
   const double times = static_cast<double>(isFilter ? cut.splits : cut.parts * cut.strips);
+  work.parts = shape.groups * cut.blocks *
+               (isFilter ? cut.input_blocks * cut.splits : cut.round_parts * cut.strips); // of a round
   work[Unit::flop] =
       2 * size * static_cast<double>(channelsProducts(shape)) / laneShare(shape, ConvMethod::by_channels);
   work[Unit::packed] = size * (static_cast<double>(cut.rounds * channelsPackedElements(shape)) +

@@ -192,6 +192,23 @@ TEST(CountWork, CutsAProductAsTheRuntimeDoes) {
   EXPECT_EQ(workOfMatmul(33, 24, 784).parts, 1) << "33 rows are one tile, that no other thread shares";
 }
 
+TEST(CountWork, CutsAConvolutionByChannelsAsTheRuntimeDoes) {
+  const auto parts = [](int64_t batch, int64_t pixels) {
+    const auto tensor = [](std::initializer_list<int64_t> shape) {
+      return "tensor<" +
+             llvm::join(llvm::map_range(shape, [](int64_t e) { return std::to_string(e); }), "x") + "xf32>";
+    };
+    const std::string x = tensor({batch, 32, pixels, pixels}), w = tensor({64, 32, 3, 3}),
+                      y = tensor({batch, 64, pixels, pixels});
+    return workIn("func.func @f(%x: " + x + ", %w: " + w + ") -> " + y +
+                  " { %y = gpuc.conv2d %x, %w padding [1, 1, 1, 1] : (" + x + ", " + w + ") -> " + y +
+                  "\n return %y : " + y + " }")
+        .parts;
+  };
+  EXPECT_EQ(parts(5, 8), 2) << "320 pixels";
+  EXPECT_EQ(parts(1, 8), 1) << "64 pixels, which do not pay for packing the filter twice";
+}
+
 TEST(CountWork, RowsOfAKernelHaveVectorsOfTheirOwn) {
   const Work work = workIn(R"mlir(
     func.func @f(%x: tensor<33x10xf32>) -> tensor<33x10xf32> {
