@@ -44,11 +44,14 @@ std::vector<ModelToMeasure> modelsToMeasure() {
       {"mlp", {"hidden=256,96", "batch=48"}},
       {"mlp", {"hidden=1536,1024", "batch=24"}},
       {"mlp", {"hidden=320,64", "batch=1"}},
+      {"convnet", {"size=12", "batch=6"}},
       {"convnet", {"size=20", "batch=7"}},
       {"convnet", {"size=24", "batch=16"}},
       {"rnn-classifier", {"cell=rnn", "steps=10", "width=16", "hidden=40", "dropout=0.1", "batch=20"}},
       {"rnn-classifier", {"cell=gru", "steps=10", "width=16", "hidden=40", "dropout=0.1", "batch=20"}},
       {"rnn-classifier", {"cell=lstm", "steps=12", "width=20", "hidden=96", "batch=48"}},
+      {"rnn-classifier", {"cell=rnn", "steps=8", "width=12", "hidden=28", "dropout=0.1", "batch=14"}},
+      {"rnn-classifier", {"cell=lstm", "steps=5", "width=10", "hidden=20", "batch=26"}},
       {"lstm-generator", {"embedding=24", "hidden=48", "length=12", "dropout=0.1", "batch=16"}},
       {"lstm-generator", {"embedding=12", "hidden=20", "length=10", "batch=4"}},
       {"lstm-generator", {"embedding=96", "hidden=192", "length=12", "batch=24"}},
@@ -212,11 +215,16 @@ Result<std::map<std::string, double>> measureStep(const Plan& plan, int threads)
   return measured;
 }
 
+double sharedNanoseconds(const StepCommands& commands) {
+  double sum = 0;
+  for (const auto& [name, command] : commands) sum += command.executions * command.shared_ns;
+  return sum;
+}
+
 /// On several threads waiting for one another is part of a step, and lies between its commands or within
 /// them: all commands together take what their step takes.
 void bringToStep(StepCommands& commands, double whole_ns) {
-  double sum = 0;
-  for (const auto& [name, command] : commands) sum += command.executions * command.shared_ns;
+  const double sum = sharedNanoseconds(commands);
   for (auto& [name, command] : commands) command.shared_ns *= sum > 0 ? whole_ns / sum : 1;
 }
 
@@ -292,11 +300,13 @@ Result<Calibration> calibrate(const CalibrationOptions& options) {
     const StepCommands& commands = measured.commands;
     // Of a longer one what else the machine does is the most that is left.
     if (measured.step.nanoseconds < kLongNanoseconds) steps.push_back(measured.step);
+    const double shared_step = sharedNanoseconds(commands);
     for (const auto& [name, command] : commands) {
       const double share = command.alone_ns * command.executions / measured.step.commandsNanoseconds;
       samples.push_back({command.work, command.alone_ns, share});
       if (command.shared_ns > 0 && !command.in_parallel)
-        shared.push_back({command.alone_ns, command.shared_ns, command.executions, command.work.parts});
+        shared.push_back(
+            {command.alone_ns, command.shared_ns, command.executions / shared_step, command.work.parts});
     }
     ++result.models;
   }

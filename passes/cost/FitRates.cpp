@@ -91,7 +91,7 @@ double threadsError(ArrayRef<SharedSample> samples, double speedup, double fork)
     if (sample.parts == 1)
       continue; // nobody shares it
     const double predicted = std::min(sample.alone, sample.alone / speedup + fork);
-    error += sample.times * sample.shared * std::abs(std::log(predicted / sample.shared));
+    error += sample.weight * sample.shared * std::abs(std::log(predicted / sample.shared));
   }
   return error;
 }

@@ -56,7 +56,7 @@ void fitRates(llvm::ArrayRef<Sample> samples, HostRates &rates);
 /// The same command on one thread, by prediction, and on all.
 struct SharedSample {
   double alone = 0, shared = 0; ///< In nanoseconds.
-  double times = 1;             ///< How often it comes in a step.
+  double weight = 1;            ///< How often it comes in a step, over what that takes.
   int64_t parts = 0;            ///< Into which it can be cut; 0: into enough.
 };
 
