@@ -44,6 +44,7 @@ std::vector<ModelToMeasure> modelsToMeasure() {
       {"mlp", {"hidden=256,96", "batch=48"}},
       {"mlp", {"hidden=1536,1024", "batch=24"}},
       {"mlp", {"hidden=320,64", "batch=1"}},
+      {"mlp", {"hidden=1600", "batch=1"}},
       {"convnet", {"size=12", "batch=6"}},
       {"convnet", {"size=20", "batch=7"}},
       {"convnet", {"size=24", "batch=16"}},
