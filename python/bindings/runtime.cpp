@@ -13,8 +13,10 @@
 
 #include "python/bindings/checkpoints.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/exchange.h"
 #include "python/bindings/gil.h"
 #include "python/bindings/ranks.h"
+#include "python/bindings/step_watch.h"
 #include "runtime/exec/devices.h"
 #include "runtime/gpuc.h"
 #include "runtime/report/inspect.h"
@@ -168,8 +170,12 @@ class PySession {
                          std::to_string(addresses.size()));
     for (size_t i = 0; i < addresses.size(); ++i)
       views.emplace_back(reinterpret_cast<const void*>(nb::cast<uintptr_t>(addresses[i])), inputs[i].spec);
+    return meanOf(id, views, rows);
+  }
+
+  double meanOf(ProgramId id, const std::vector<HostTensorView>& views, int32_t rows = kAllRows) {
     runViews(id, views, rows);
-    return number(program, 0) / number(program, 1);
+    return number(id, 0) / number(id, 1);
   }
 
   /// What the last run of a program gave, until the next run.
@@ -182,12 +188,7 @@ class PySession {
   }
 
   /// A floating-point output of one number.
-  double number(const std::string& program, size_t index) {
-    const OutputView view = session_.output(idOf(program), index);
-    if (view.type == DataType::f64) return *static_cast<const double*>(view.data);
-    if (view.type == DataType::f32) return *static_cast<const float*>(view.data);
-    raise("Error", "output " + std::to_string(index) + " of program '" + program + "' is no f32 or f64");
-  }
+  double number(const std::string& program, size_t index) { return number(idOf(program), index); }
 
   /// The variable itself.
   Array variable(const std::string& name) {
@@ -204,6 +205,14 @@ class PySession {
   }
 
  private:
+  double number(ProgramId id, size_t index) {
+    const OutputView view = session_.output(id, index);
+    if (view.type == DataType::f64) return *static_cast<const double*>(view.data);
+    if (view.type == DataType::f32) return *static_cast<const float*>(view.data);
+    raise("Error", "output " + std::to_string(index) + " of program '" +
+                       plan_.info().programs[id.index].name + "' is no f32 or f64");
+  }
+
   ProgramId idOf(const std::string& program) const {
     auto found = ids_.find(program);
     return found != ids_.end() ? found->second : check(session_.program(program));
@@ -257,6 +266,82 @@ class PySession {
   Session session_;
   std::map<std::string, ProgramId> ids_;
   std::map<std::string, Nonfinite> nonfinite_;  // of programs with checks
+};
+
+/// The step of a module where all is as it was compiled, told by C alone.
+class PyQuickStep {
+ public:
+  /// `type`: of the tensors that are taken, which has the exchange API; the rest as StepWatch has it.
+  PyQuickStep(nb::handle session, nb::handle type, const nb::list& tensors, const nb::list& rates,
+              const nb::list& numbers, const nb::object& optimizer, size_t period)
+      : owner_(nb::borrow(session)),
+        session_(nb::cast<PySession&>(session)),
+        step_(check(session_.session().program("train_step"))),
+        type_(nb::borrow(type)),
+        exchange_(TensorExchange::of(type)),
+        period_(period) {
+    if (!exchange_) raise("Error", "the type of tensors has no exchange API of DLPack 1");
+    watch_.emplace(*exchange_, tensors, rates, numbers, optimizer);
+    for (const InputInfo& input : inputs()) {
+      types_.push_back(dtypeOf(input.spec.type));
+      views_.emplace_back(nullptr, input.spec);
+    }
+  }
+
+  static bool serves(nb::handle type) { return TensorExchange::of(type) != nullptr; }
+
+  /// The mean loss of an update; None, and nothing has run, if something is not as it was: the batch, rates
+  /// and numbers of the optimizer, or, looked at each `period` steps, the module's tensors.
+  nb::object call(const nb::tuple& batch) {
+    if (!watch_ || !takesBatch(batch.ptr()) || !watch_->areRatesWritten() ||
+        !watch_->areGroupsAsTheyWere(steps) || (steps % period_ == 0 && !watch_->areTensorsAsTheyWere()))
+      return nb::none();
+    ++steps;
+    return nb::float_(session_.meanOf(step_, views_));
+  }
+
+  size_t steps = 0;  // that were made, by this or in another way
+
+  static int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    const auto* step = nb::inst_ptr<PyQuickStep>(self);
+    Py_VISIT(step->owner_.ptr());
+    Py_VISIT(step->type_.ptr());
+    return step->watch_ ? step->watch_->traverse(visit, arg) : 0;
+  }
+  static int clear(PyObject* self) {
+    nb::inst_ptr<PyQuickStep>(self)->watch_.reset();
+    return 0;
+  }
+
+ private:
+  const std::vector<InputInfo>& inputs() {
+    return session_.session().plan().info().programs[step_.index].inputs;
+  }
+
+  bool takesBatch(PyObject* batch) {
+    if (PyTuple_GET_SIZE(batch) != static_cast<Py_ssize_t>(views_.size())) return false;
+    nb::dlpack::dltensor seen;
+    for (size_t i = 0; i < views_.size(); ++i) {
+      PyObject* tensor = PyTuple_GET_ITEM(batch, i);
+      if (Py_TYPE(tensor) != reinterpret_cast<PyTypeObject*>(type_.ptr()) || !exchange_->see(tensor, seen) ||
+          !isDense(seen, types_[i], views_[i].shape))
+        return false;
+      views_[i].data = addressOf(seen);
+    }
+    return true;
+  }
+
+  nb::object owner_;  // of session_
+  PySession& session_;
+  ProgramId step_;
+  nb::object type_;
+  const TensorExchange* exchange_;
+  size_t period_;
+  std::optional<StepWatch> watch_;
+  std::vector<nb::dlpack::dtype> types_;
+  std::vector<HostTensorView> views_;  // of the batch under way
 };
 
 /// A folder of checkpoints of one session.
@@ -339,7 +424,7 @@ NB_MODULE(_runtime, m) {
       .def("mean_at", &PySession::meanAt)
       .def("mean_of_rows", &PySession::meanOfRows)
       .def("counts_rows", &PySession::countsRows)
-      .def("number", &PySession::number)
+      .def("number", nb::overload_cast<const std::string&, size_t>(&PySession::number))
       .def("output", &PySession::output)
       .def("variable", &PySession::variable)
       .def("save", &PySession::save, nb::arg("path"), nb::arg("metadata"))
@@ -353,6 +438,18 @@ NB_MODULE(_runtime, m) {
       .def_prop_ro("variables", &PySession::variables)
       .def_prop_ro("warnings", &PySession::warnings)
       .def_prop_ro("arena_bytes", &PySession::arenaBytes);
+  using gpuc::PyQuickStep;
+  PyType_Slot collected[] = {{Py_tp_traverse, reinterpret_cast<void*>(&PyQuickStep::traverse)},
+                             {Py_tp_clear, reinterpret_cast<void*>(&PyQuickStep::clear)},
+                             {0, nullptr}};
+  nb::class_<PyQuickStep>(m, "QuickStep", nb::type_slots(collected))
+      .def(nb::init<nb::handle, nb::handle, const nb::list&, const nb::list&, const nb::list&,
+                    const nb::object&, size_t>(),
+           nb::arg("session"), nb::arg("type"), nb::arg("tensors"), nb::arg("rates"), nb::arg("numbers"),
+           nb::arg("optimizer").none(), nb::arg("period"))
+      .def_static("serves", &PyQuickStep::serves)
+      .def("__call__", &PyQuickStep::call)
+      .def_rw("steps", &PyQuickStep::steps);
   using gpuc::PyCheckpoints;
   nb::class_<PyCheckpoints>(m, "Checkpoints")
       .def(nb::init<const std::string&, int64_t, bool>(), nb::arg("folder"), nb::arg("keep"), nb::kw_only(),

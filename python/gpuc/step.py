@@ -105,6 +105,7 @@ def lower(graph):
 
 
 STEPS_BETWEEN_LOOKS = 100  # Of ranks at one another.
+MOST_STEPS_BETWEEN_CHECKS = 100  # Of the module's tensors; as many steps as there are of them, if those are fewer.
 SAMPLE = 128  # Elements of each tensor that they compare.
 
 
@@ -136,22 +137,38 @@ class Step(Plan):
         self._rows, self._rows_of_part = (self._padding.batch_of(program) for program in ("train_step", "evaluate"))
         self._prediction = None  # Made when it is first asked for.
         self._share()
-        self._watched = [(name, each, each.data_ptr(), each.requires_grad) for name, each in self._tensors.items()]
-        self._next = 0
+        self._watched = [(name, each, each.data_ptr() if name in self._plan_variables else None, each.requires_grad)
+                         for name, each in self._tensors.items()]  # fmt: skip
+        self._period = max(1, min(len(self._watched), MOST_STEPS_BETWEEN_CHECKS))
+        self._steps = 0  # If there is no quick step, which counts them.
         self._numbers = reader.compiled_numbers() if reader else []
         self._rates, self._counter = self._share_rates(), torch.from_dlpack(self.variable("step"))
         if reader:
             self._share_state()
+        self._quick = self._make_quick()
         self._session.share_variables()
 
     def __call__(self, *args, **kwargs):
         """One update; returns the mean loss of the batch, a float. Of several ranks each has its rows of the batch."""
+        if self._quick and not kwargs and (loss := self._quick(args)) is not None:
+            return loss
         if not self._ranks:
             return self._update(args, kwargs)
         with self._together():
             if self._next % STEPS_BETWEEN_LOOKS == 0:
                 self._look_at_ranks(args, kwargs)
             return self._update(args, kwargs)
+
+    @property
+    def _next(self):
+        return self._quick.steps if self._quick else self._steps
+
+    @_next.setter
+    def _next(self, steps):
+        if self._quick:
+            self._quick.steps = steps
+        else:
+            self._steps = steps
 
     def _update(self, args, kwargs):
         self._check_changes()
@@ -163,6 +180,13 @@ class Step(Plan):
         return self._mean_of("train_step", args, kwargs)
 
     step = __call__
+
+    def _make_quick(self):
+        """An update of a batch as it was compiled for, where nothing has changed since; None: it is left to _update."""
+        if self._ranks or not self._is_flat or not _runtime.QuickStep.serves(torch.Tensor):
+            return None
+        optimizer = self._reader.torch if self._reader else None
+        return _runtime.QuickStep(self._session, torch.Tensor, self._watched, self._rates, self._numbers, optimizer, self._period)
 
     def _warnings(self):
         """Of all ranks, for the first to say."""
@@ -292,11 +316,13 @@ class Step(Plan):
             tensor.data = view
 
     def _share_rates(self):
+        self._groups_of_rates = []
         if not self._reader:
             return []
         names = ["lr", *(f"lr/{i}" for i in range(1, len(self._reader.torch.param_groups)))]
-        pairs = zip(self._reader.torch.param_groups, names)
-        return [[group, self._view(name), None] for group, name in pairs if name in self._plan_variables]
+        groups = self._reader.torch.param_groups
+        self._groups_of_rates = [number for number, name in enumerate(names) if name in self._plan_variables]
+        return [[groups[number], self._view(names[number]), None] for number in self._groups_of_rates]
 
     def _forget_rates(self):
         """The plan has other rates than were written last: those of param_groups are written anew."""
@@ -310,7 +336,15 @@ class Step(Plan):
         optimizer.register_state_dict_pre_hook(lambda _: self._publish())
         optimizer.register_step_pre_hook(lambda *_: self._publish())
         optimizer.register_step_post_hook(lambda *_: self._take_state())
-        optimizer.register_load_state_dict_post_hook(lambda _: self._take_state())
+        optimizer.register_load_state_dict_post_hook(lambda _: self._take_groups())
+
+    def _take_groups(self):
+        """load_state_dict has made new groups; lists stay the same ones, which the quick step has, too."""
+        groups = self._reader.torch.param_groups
+        for entry, number in zip(self._rates, self._groups_of_rates):
+            entry[0] = groups[number]
+        self._numbers[:] = [(group, numbers) for group, (_, numbers) in zip(groups, self._numbers)]
+        self._take_state()
 
     def _slots(self):
         """Parameter, slot's name and variable, of all that the optimizer keeps."""
@@ -347,13 +381,14 @@ class Step(Plan):
                 known["step"] = torch.tensor(float(steps), dtype=torch.float32)
 
     def _check_changes(self):
-        """One tensor and one group of the optimizer at each step: what a compiled step would not notice else."""
-        name, tensor, address, has_gradient = self._watched[self._next % len(self._watched)]
-        if tensor.data_ptr() != address and name in self._plan_variables:
-            raise Error(f"'{name}' has other memory than when the step was compiled (p.data = …, net.to(…), another "
-                        "gpuc.compile): write into it, p.copy_(…), or compile again")  # fmt: skip
-        if tensor.requires_grad != has_gradient:
-            raise Error(f"requires_grad of '{name}' is not what it was when the step was compiled: compile again")
+        """What a compiled step would not notice else: one group of the optimizer, and now and then all tensors."""
+        if self._next % self._period == 0:
+            for name, tensor, address, has_gradient in self._watched:
+                if address is not None and tensor.data_ptr() != address:
+                    raise Error(f"'{name}' has other memory than when the step was compiled (p.data = …, net.to(…), another "
+                                "gpuc.compile): write into it, p.copy_(…), or compile again")  # fmt: skip
+                if tensor.requires_grad != has_gradient:
+                    raise Error(f"requires_grad of '{name}' is not what it was when the step was compiled: compile again")
         if self._numbers:
             self._check_group(*self._numbers[self._next % len(self._numbers)])
         self._next += 1

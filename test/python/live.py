@@ -2,12 +2,14 @@
 
 import contextlib
 import copy
+import gc
 import io
 import pathlib
 import sys
 import tempfile
 import unittest
 import warnings
+import weakref
 
 import torch
 from torch import nn
@@ -139,6 +141,61 @@ class Loop(unittest.TestCase):
         self.optimizer.add_param_group({"params": [nn.Parameter(torch.zeros(1))]})
         with self.assertRaisesRegex(gpuc.Error, "other groups"):
             step(*self.batch)
+
+    def test_groups_that_load_state_dict_has_made(self):
+        """Their rates hold from the next step on, and their numbers are checked."""
+        step = self.compile()
+        step(*self.batch)
+        state = self.optimizer.state_dict()
+        state["param_groups"][0]["lr"] = 0.0
+        self.optimizer.load_state_dict(state)
+        before = self.net.fc1.weight.clone()
+        step(*self.batch)
+        self.assertTrue(torch.equal(self.net.fc1.weight, before))
+        self.optimizer.param_groups[0]["lr"] = 0.5
+        step(*self.batch)
+        self.assertFalse(torch.equal(self.net.fc1.weight, before))
+        state["param_groups"][0]["momentum"] = 0.5
+        self.optimizer.load_state_dict(state)
+        with self.assertRaisesRegex(gpuc.Error, "the optimizer's momentum is 0.5"):
+            step(*self.batch)
+
+    def test_a_quick_step_is_as_strict(self):
+        """It takes what lies as it was compiled, gives the bits of the other way, and leaves all else to that."""
+        step = self.compile()
+        if not step._quick:
+            self.skipTest("torch has no exchange API of DLPack 1")
+        x, y = self.batch
+        step(x, y)
+        self.assertIsNotNone(step._quick((torch.cat((x, x))[4:], y)))
+
+        class Marked(torch.Tensor):
+            pass
+
+        pinned = [(x, y, y), (x,), (x[:3], y), (x.float(), y), (x.T.contiguous().T, y), (x, y.int()), (x.to("meta"), y),
+                  (x.as_subclass(Marked), y), (x.numpy(), y), (x.tolist(), y), (None, y), (x.expand(1, 4, 6), y)]  # fmt: skip
+        made = step._quick.steps
+        for each in pinned:
+            self.assertIsNone(step._quick(each), each)
+        self.assertEqual(step._quick.steps, made)
+
+        start = {name: tensor.clone() for name, tensor in self.net.state_dict().items()}
+        losses = [step(x, y) for _ in range(3)]
+        state = self.net.state_dict()
+        after = {name: tensor.clone() for name, tensor in state.items()}
+        for name, tensor in state.items():
+            tensor.copy_(start[name])
+        self.assertEqual([step._update((x, y), {}) for _ in range(3)], losses)
+        self.assertTrue(all(torch.equal(tensor, after[name]) for name, tensor in self.net.state_dict().items()))
+
+    def test_a_step_that_nobody_has_is_gone(self):
+        """With the optimizer, whose hooks know it."""
+        step = self.compile()
+        step(*self.batch)
+        seen = weakref.ref(step)
+        del step, self.optimizer
+        gc.collect()
+        self.assertIsNone(seen())
 
     def test_clip_norm(self):
         eager = twin(self.net)
