@@ -76,6 +76,17 @@ TEST(ConvDepthwise, RowsThatAdjoin) {
   checkAll(depthwise(2, 3, axis(6, 3, 1, 4, 4), axis(4, 3, 1, 1, 1)), 92);
 }
 
+// By strides of two, rows of half a vector and less, of which two are one vector, and such as are a little
+// longer: odd and even numbers of rows, padding on either side and on both.
+TEST(ConvDepthwise, PairsOfRows) {
+  for (int64_t kernel : {3, 5, 7})
+    for (int64_t low = 0; low < kernel; ++low)
+      for (int64_t extent : {4, 6, 10, 12, 14})
+        checkAll(depthwise(2, 5, axis(extent + 3, kernel, 2, kernel - 1 - low, low),
+                           axis(extent, kernel, 2, low, kernel - 1)),
+                 static_cast<uint64_t>(10 * low + extent));
+}
+
 // Blocks of rows that are whole or not.
 TEST(ConvDepthwise, Heights) {
   for (int64_t kernel : {3, 5, 7})

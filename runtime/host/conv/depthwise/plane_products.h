@@ -5,6 +5,7 @@
 #include "runtime/host/conv/depthwise/flat_planes.h"
 #include "runtime/host/conv/depthwise/lanes.h"
 #include "runtime/host/conv/depthwise/plane_kernels.h"
+#include "runtime/host/conv/depthwise/row_pairs.h"
 #include "runtime/host/matmul/dot.h"
 
 namespace gpuc {
@@ -147,6 +148,8 @@ template <int kKernel, int kStride, typename T>
 void planeProducts(const PlaneProducts<T>& p) {
   if constexpr (kStride == 1)
     if (multipliesFlat<kKernel>(p)) return;
+  if constexpr (kStride == 2)
+    if (multipliesPairs<kKernel>(p)) return;
   constexpr int kColumns = kProductColumns<kKernel>, kRest = kKernel % kColumns;
   auto multiply = [&]<bool kOneVector>() {
     for (int tap = 0; tap + kColumns <= kKernel; tap += kColumns)

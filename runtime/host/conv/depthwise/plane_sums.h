@@ -5,6 +5,7 @@
 #include "runtime/host/conv/depthwise/flat_planes.h"
 #include "runtime/host/conv/depthwise/lanes.h"
 #include "runtime/host/conv/depthwise/plane_kernels.h"
+#include "runtime/host/conv/depthwise/row_pairs.h"
 
 namespace gpuc {
 namespace {
@@ -125,6 +126,8 @@ template <int kKernel, int kStride, typename T>
 void planeSums(const PlaneSums<T>& p) {
   if constexpr (kStride == 1)
     if (sumsFlat<kKernel>(p)) return;
+  if constexpr (kStride == 2)
+    if (sumsPairs<kKernel>(p)) return;
   constexpr int kVectors = kSumVectors<kKernel, kStride>, kRows = kSumRows<kStride>;
   constexpr int64_t kColumns = kVectors * kLanes<T>;
   using Column = SumColumn<kStride, kKernel, kVectors, T>;

@@ -1,0 +1,164 @@
+// Planes by strides of two whose rows of windows fill half a vector of 64 bytes, or less: two rows are one
+// vector, and what they read of a column of the filter is picked from two rows of the picture. Included by
+// patch_kernels.cpp alone (see runtime/host/matmul/vector.h).
+#pragma once
+
+#include "runtime/host/conv/depthwise/lanes.h"
+#include "runtime/host/conv/depthwise/plane_kernels.h"
+
+namespace gpuc {
+namespace {
+
+/// Whether two rows of so many windows fit into a vector, and what one of them reads does. Lanes of two
+/// vectors are picked in any order in vectors of 64 bytes alone.
+template <int kKernel, typename T>
+inline bool fitsPairs(int64_t columns, int64_t rows) {
+  return kVectorBytes == 64 && rows > 1 && 2 * columns <= kLanes<T> &&
+         2 * (columns - 1) + kKernel <= kLanes<T>;
+}
+
+#if defined(__AVX512F__)
+
+template <typename T>
+using LaneNumbers = __m512i;
+
+/// Of a pair of rows of windows the lanes that read column j of the filter: lane l of the first row is at 2 l
+/// + j in a row of the picture, that of the second likewise in another.
+template <typename T>
+inline LaneNumbers<T> lanesRead(int64_t columns, int64_t j) {
+  using Number = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+  alignas(64) Number numbers[kLanes<T>] = {};
+  for (int64_t lane = 0; lane < 2 * columns; ++lane)
+    numbers[lane] = static_cast<Number>(j + (lane < columns ? 2 * lane : kLanes<T> + 2 * (lane - columns)));
+  return _mm512_load_si512(numbers);
+}
+
+/// Of two vectors the lanes with these numbers, where the mask has them, else 0.
+template <typename T>
+inline Vector<T> pickLanes(Vector<T> first, Vector<T> second, LaneNumbers<T> numbers, LaneMask<T> mask) {
+  if constexpr (sizeof(T) == 4)
+    return (Vector<T>)_mm512_maskz_permutex2var_ps(mask, (__m512)first, numbers, (__m512)second);
+  else
+    return (Vector<T>)_mm512_maskz_permutex2var_pd(static_cast<__mmask8>(mask), (__m512d)first, numbers,
+                                                   (__m512d)second);
+}
+
+/// What pairs of rows of windows read of planes, from kColumns columns of the filter on.
+template <int kKernel, int kColumns, typename T>
+struct PairReader {
+  const ReadPlanes<T>& planes;
+  int64_t low_row, low_column, columns;
+  LaneMask<T> inside;  // of a row of the picture, from the column on that the first window begins at
+  LaneNumbers<T> numbers[kColumns];
+  Vector<T> rows[kKernel + 2];  // that the pair meets
+
+  PairReader(const ReadPlanes<T>& source, int64_t row_low, int64_t column_low, int64_t windows, int first)
+      : planes(source),
+        low_row(row_low),
+        low_column(column_low),
+        columns(windows),
+        inside(lanesWithin<T>(column_low, column_low + source.columns)) {
+    for (int j = 0; j < kColumns; ++j) numbers[j] = lanesRead<T>(windows, first + j);
+  }
+
+  /// Loads those that the pair from `row` on meets; rows outside count as 0.
+  inline __attribute__((always_inline)) void load(int64_t plane, int64_t row) {
+    const int64_t top = 2 * row - low_row;
+    const T* at = planes.data + plane * planes.plane + top * planes.columns - low_column;
+#pragma unroll
+    for (int i = 0; i < kKernel + 2; ++i) {
+      const bool is_there = top + i >= planes.row && top + i < planes.row_end;
+      rows[i] = is_there ? loadLanes<T>(at + i * planes.columns, inside) : Vector<T>{};
+    }
+  }
+
+  /// Lanes of both rows of windows, if there are two left.
+  LaneMask<T> lanes(int64_t rows_left) const {
+    return lanesWithin<T>(0, rows_left > 1 ? 2 * columns : columns);
+  }
+
+  /// What tap (i, first + j) meets.
+  inline __attribute__((always_inline)) Vector<T> met(int i, int j, LaneMask<T> mask) const {
+    return pickLanes<T>(rows[i], rows[i + 2], numbers[j], mask);
+  }
+};
+
+template <int kKernel, typename T>
+void pairSums(const PlaneSums<T>& p) {
+  PairReader<kKernel, kKernel, T> reader(p.source, p.low_row, p.low_column, p.columns, 0);
+  for (int64_t plane = 0; plane < p.planes; ++plane) {
+    const T* filter = p.filter + plane * p.filter_plane;
+    for (int64_t row = p.row; row < p.row_end; row += 2) {
+      const LaneMask<T> lanes = reader.lanes(p.row_end - row);
+      reader.load(plane, row);
+      Vector<T> sum = {};
+#pragma unroll
+      for (int i = 0; i < kKernel; ++i)
+#pragma unroll
+        for (int j = 0; j < kKernel; ++j)
+          sum = multiplyAdd<T>(splat<T>(filter[i * kKernel + j]), reader.met(i, j, lanes), sum);
+      storeLanes<T>(p.result + plane * p.result_plane + row * p.columns, sum, lanes);
+    }
+  }
+}
+
+/// The products of kColumns columns of the filter, from `first` on.
+template <int kKernel, int kColumns, typename T>
+void pairProductColumns(const PlaneProducts<T>& p, int first) {
+  constexpr int64_t kRoom = kPlaneLaneBytes / sizeof(T);
+  PairReader<kKernel, kColumns, T> reader(p.x, p.low_row, p.low_column, p.y.columns, first);
+  for (int64_t plane = 0; plane < p.planes; ++plane) {
+    T* place = p.lanes + plane * p.lanes_plane + first * kRoom;
+    Vector<T> sums[kKernel][kColumns];
+#pragma unroll
+    for (int i = 0; i < kKernel; ++i)
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) sums[i][j] = load(place + (i * kKernel + j) * kRoom);
+    for (int64_t row = p.y.row; row < p.y.row_end; row += 2) {
+      const LaneMask<T> lanes = reader.lanes(p.y.row_end - row);
+      reader.load(plane, row);
+      const Vector<T> y = loadLanes<T>(p.y.data + plane * p.y.plane + row * p.y.columns, lanes);
+#pragma unroll
+      for (int i = 0; i < kKernel; ++i)
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j)
+          sums[i][j] = multiplyAdd<T>(y, reader.met(i, j, lanes), sums[i][j]);
+    }
+#pragma unroll
+    for (int i = 0; i < kKernel; ++i)
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) store(place + (i * kKernel + j) * kRoom, sums[i][j]);
+  }
+}
+
+template <int kKernel, typename T>
+void pairProducts(const PlaneProducts<T>& p) {
+  constexpr int kColumns = 3, kRest = kKernel % kColumns;
+  for (int first = 0; first + kColumns <= kKernel; first += kColumns)
+    pairProductColumns<kKernel, kColumns>(p, first);
+  if constexpr (kRest > 0) pairProductColumns<kKernel, kRest>(p, kKernel - kRest);
+}
+
+#endif
+
+/// Computes them, if they are such.
+template <int kKernel, typename T>
+inline bool sumsPairs(const PlaneSums<T>& p) {
+  if (!fitsPairs<kKernel, T>(p.columns, p.row_end - p.row)) return false;
+#if defined(__AVX512F__)
+  pairSums<kKernel>(p);
+#endif
+  return true;
+}
+
+template <int kKernel, typename T>
+inline bool multipliesPairs(const PlaneProducts<T>& p) {
+  if (!fitsPairs<kKernel, T>(p.y.columns, p.y.row_end - p.y.row)) return false;
+#if defined(__AVX512F__)
+  pairProducts<kKernel>(p);
+#endif
+  return true;
+}
+
+}  // namespace
+}  // namespace gpuc
