@@ -88,6 +88,11 @@ class DataParallelTest(unittest.TestCase):
         self.assertEqual([cell.name for cell in CELLS if cell.sync_batch_norm], ["resnet-sync"])
         self.assertEqual([cell.name for cell in CELLS if cell.real], [])
 
+    def test_no_cell_allows_more(self):
+        sys.path.insert(0, os.path.dirname(BENCH))
+        from data_parallel import CELLS
+        self.assertEqual({cell.tolerance for cell in CELLS}, {1e-5})
+
     def test_unknown_names(self):
         for flags, error in ((["--cases=mlp9"], "no case 'mlp9': there are resnet, "), (["--peers=dpp"], "no peer 'dpp': there are ddp, jax"),
                              (["--peer="], "--peer names no program: --peers= is gpuc alone")):
