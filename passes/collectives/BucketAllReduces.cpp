@@ -101,6 +101,7 @@ private:
   ExchangeProblem describeProgram() {
     ExchangeProblem problem;
     CommandGraph graph(commands_);
+    DenseMap<Operation *, SmallVector<size_t>> readers; // of each buffer, so far
     for (auto [number, command] : llvm::enumerate(commands_)) {
       ExchangeProblem::Command &entry = problem.commands.emplace_back();
       entry.predecessors.assign(graph.predecessors[number].begin(), graph.predecessors[number].end());
@@ -108,8 +109,20 @@ private:
         entry.exchange = exchangeOf(collective, static_cast<int64_t>(number));
       else
         entry.nanoseconds = nanosecondsOf(command);
+      // Who reads the part of a sum that is to lie in its place comes before.
+      if (isa<plan::AllReduceOp>(*command) && entry.exchange->kind >= 0)
+        addPredecessors(entry, readers.lookup(plan::bufferOf(command.getReads().front())));
+      for (Value read : command.getReads())
+        readers[plan::bufferOf(read)].push_back(number);
     }
     return problem;
+  }
+
+  static void addPredecessors(ExchangeProblem::Command &entry, ArrayRef<size_t> more) {
+    std::vector<size_t> &all = entry.predecessors;
+    llvm::append_range(all, more);
+    llvm::sort(all);
+    all.erase(std::unique(all.begin(), all.end()), all.end());
   }
 
   /// Of one execution in the program; of a loop with all that it repeats.
@@ -171,12 +184,15 @@ private:
     });
   }
 
+  /// An exchange that reads it may wait for others that are like it, until behind the sum.
   bool isLastUse(Operation *buffer, plan::AllReduceOp reduce) {
     return llvm::all_of(buffer->getUsers(), [&](Operation *user) {
       if (isa<plan::ViewOp>(user))
         return isLastUse(user, reduce);
+      if (user == reduce)
+        return true;
       Operation *inProgram = block_.findAncestorOpInBlock(*user);
-      return !isa<plan::OutputOp>(user) && (user == reduce || inProgram->isBeforeInBlock(reduce));
+      return !isa<plan::OutputOp, plan::CollectiveOpInterface>(user) && inProgram->isBeforeInBlock(reduce);
     });
   }
 

@@ -3,6 +3,7 @@ itself, and what is saved is whole. GPUC_ALL_PLANS=1: the whole zoo, and more re
 
 import json
 import os
+import random
 import unittest
 
 from rank_tools import RankTest
@@ -19,6 +20,27 @@ MORE_RECIPES = [["--ema=ema:decay=0.9"], ["--precision=bf16"], ["--checkpoint=fu
 # Optimizer, ranks, more flags.
 OWNERS = [("muon", 2, ["--ema=ema:decay=0.9"]), ("muon", 4, []), ("adafactor", 3, []), ("adafactor", 4, ["--accumulate=2"]),
           ("muon", 4, ["--precision=bf16", "--accumulate=2"]), ("adafactor", 2, ["--checkpoint=full", "--ema=ema:decay=0.9"])]
+
+OPTIMIZERS = ["sgd:lr=0.05,momentum=0.9", "adam:lr=0.01", "adamw:lr=0.01,weight_decay=0.1", "rmsprop:lr=0.01", "adagrad:lr=0.01", "lion:lr=0.001",
+              "adafactor:lr=0.01", "muon:lr=0.01"]
+
+
+def drawn(number):
+    """The model, ranks, microbatches of each, rows of one, flags of ranks, flags of all. In a transformer the gradient of a key's bias is
+    what rounding leaves of 0, of which lion and adafactor take the sign."""
+    draw = random.Random(number)
+    model, ranks, rows = ("resnet18", "mlp", "lstm-generator", "convnet")[number % 4], draw.randint(2, 5), draw.randint(2, 4)
+    if model == "resnet18":  # microbatches are normalised one by one
+        count, own = 1, ["--sync-batch-norm"]
+    else:
+        count = draw.randint(1, 3)
+        own = [f"--accumulate={count}"]
+    shard = draw.choice(["optimizer", "gradients"]) if count > 1 else "optimizer"
+    own += [f"--shard={shard}", f"--world-size={ranks}"] + draw.choice([[], ["--bucket-size=1KB"], ["--bucket-size=1GB"], ["--checkpoint=full"]])
+    both = ["--optimizer=" + OPTIMIZERS[(number // 4 + 6) % len(OPTIMIZERS)]]
+    for flag in "--clip-norm=0.1", "--clip-value=0.05", "--ema=ema:decay=0.9", "--skip=outliers:grad_norm=6":
+        both += [flag] * draw.randint(0, 1)
+    return model, ranks, count, rows, own, both
 
 
 def keys_of(model, batch):
@@ -80,6 +102,20 @@ class Sharding(RankTest):
         self.check_bits(3, "gpt2", "--clip-norm=0.1", tolerance=1e-5)
         self.check_bits(2, "lstm-generator", "--accumulate=3", shard="gradients", tolerance=1e-5)
         self.check_bits(2, "gpt2", "--accumulate=2", "--clip-norm=0.1", "--ema=ema:decay=0.9", shard="gradients", tolerance=1e-5)
+
+    def test_the_whole_batch_whatever_is_combined(self):
+        """In f64, of one rank that has all rows of the batch."""
+        for number in range(32 if ALL else 4):
+            model, ranks, count, rows, own, both = drawn(number)
+            with self.subTest(number=number, model=model, ranks=ranks, rows=rows, own=own, both=both):
+                batch, keys = ranks * count * rows, keys_of(model, rows)[:-1] + ["dtype=f64"]
+                whole = self.variables(self.compile_model(model, *keys, f"batch={batch}", flags=both), steps=3, samples=2 * batch)
+                plan = self.compile_model(model, *keys, f"batch={rows}", flags=["--data-parallel", *own, *both])
+                shared = self.variables(plan, f"--ranks={ranks}", steps=3, samples=2 * batch)
+                self.assertEqual(set(whole), set(shared))
+                for name, values in whole.items():
+                    for ours, theirs in zip(shared[name], values, strict=True):
+                        self.assertLessEqual(abs(ours - theirs), 1e-10 * max(1, abs(theirs)), name)
 
     def test_memory_falls_with_the_number_of_ranks(self):
         """Of what is kept from step to step each rank has its share, and the arena is as long as the report says."""

@@ -332,3 +332,42 @@ module attributes {plan.target = #plan.target<host, "">} {
     plan.launch @update(%gs, %m) -> (%w)
   }
 }
+
+// -----
+
+// What reads a part comes before its sum, which lies in the part's place.
+
+// CHECK-LABEL: plan.program @read_before
+// CHECK: plan.launch @one(%{{.*}}) -> (%[[B:.*]])
+// CHECK-NEXT: plan.launch @one(%{{.*}}) -> (%[[A:.*]])
+// CHECK-NEXT: plan.launch @one(%[[A]]) -> (%[[C:.*]])
+// CHECK-NEXT: plan.fill
+// CHECK-NEXT: plan.all_reduce %[[BUCKET:.*]] -> %[[BUCKET]]
+// CHECK-NEXT: plan.launch @both(%[[A]], %[[B]]) -> (%[[D:.*]])
+// CHECK-NEXT: plan.launch @both(%[[D]], %[[C]])
+module attributes {plan.target = #plan.target<host, "">} {
+  plan.variable @w : tensor<3xf32> "parameter" init zeros
+  plan.variable @v : tensor<3xf32> "parameter" init zeros
+  plan.kernel @one (%a: tensor<3xf32>) { gpuc.yield %a : tensor<3xf32> }
+  plan.kernel @both (%a: tensor<3xf32>, %b: tensor<3xf32>) {
+    %0 = gpuc.add %a, %b : tensor<3xf32>
+    gpuc.yield %0 : tensor<3xf32>
+  }
+  plan.program @read_before {
+    %w = plan.use @w : tensor<3xf32> parameter
+    %v = plan.use @v : tensor<3xf32> parameter
+    %a = plan.buffer "a" : tensor<3xf32> gradient
+    %suma = plan.buffer "suma" : tensor<3xf32> gradient
+    %b = plan.buffer "b" : tensor<3xf32> gradient
+    %sumb = plan.buffer "sumb" : tensor<3xf32> gradient
+    %c = plan.buffer "c" : tensor<3xf32> activation
+    %d = plan.buffer "d" : tensor<3xf32> activation
+    plan.launch @one(%v) -> (%b)
+    plan.launch @one(%w) -> (%a)
+    plan.launch @one(%a) -> (%c)
+    plan.all_reduce %a -> %suma : f32
+    plan.all_reduce %b -> %sumb : f32
+    plan.launch @both(%suma, %sumb) -> (%d)
+    plan.launch @both(%d, %c) -> (%w)
+  }
+}

@@ -176,3 +176,48 @@ module attributes {plan.target = #plan.target<host, "">} {
     plan.output "y" %y
   }
 }
+
+// -----
+
+// A part that is shared out, too, as a synchronised norm's gradient, is not overwritten by its sum: it is read when all of its bucket are
+// there, which may be behind that. (In place of a view in a bucket the sum is alone.)
+
+// CHECK-LABEL: plan.program @also_summed
+// CHECK: plan.launch @gradient(%{{.*}}) -> (%[[G1:.*]])
+// CHECK-NEXT: plan.launch @gradient(%{{.*}}) -> (%[[H1:.*]])
+// CHECK-NEXT: plan.all_reduce %[[G1]] -> %[[G:.*]] : f32
+// CHECK-NEXT: plan.all_reduce %[[H1]] -> %[[H:.*]] : f32
+// CHECK-NEXT: plan.launch @both(%[[G]], %[[H]]) -> (%[[G2:.*]])
+// CHECK-NEXT: plan.reduce_scatter %[[G1]], %[[G2]] -> %{{.*}}, %{{.*}} : f32 ranks 2
+module attributes {plan.target = #plan.target<host, "">} {
+  plan.variable @w1 : tensor<16xf32> "parameter" init zeros {shard_of = array<i64: 32>, shards = 2 : i64}
+  plan.variable @w2 : tensor<16xf32> "parameter" init zeros {shard_of = array<i64: 32>, shards = 2 : i64}
+  plan.kernel @gradient (%a: tensor<32xf32>) { gpuc.yield %a : tensor<32xf32> }
+  plan.kernel @both (%a: tensor<32xf32>, %b: tensor<32xf32>) {
+    %0 = gpuc.add %a, %b : tensor<32xf32>
+    gpuc.yield %0 : tensor<32xf32>
+  }
+  plan.kernel @update (%a: tensor<16xf32>) { gpuc.yield %a : tensor<16xf32> }
+  plan.program @also_summed {
+    %x = plan.input "x" : tensor<32xf32>
+    %w1 = plan.use @w1 : tensor<16xf32> parameter
+    %w2 = plan.use @w2 : tensor<16xf32> parameter
+    %g1 = plan.buffer "g1" : tensor<32xf32> gradient
+    %h1 = plan.buffer "h1" : tensor<32xf32> gradient
+    %g2 = plan.buffer "g2" : tensor<32xf32> gradient
+    %g = plan.buffer "g" : tensor<32xf32> activation
+    %h = plan.buffer "h" : tensor<32xf32> activation
+    %s1 = plan.buffer "s1" : tensor<16xf32> gradient
+    %s2 = plan.buffer "s2" : tensor<16xf32> gradient
+    plan.upload %x
+    plan.launch @gradient(%x) -> (%g1)
+    plan.launch @gradient(%x) -> (%h1)
+    plan.reduce_scatter %g1 -> %s1 : f32 ranks 2
+    plan.all_reduce %g1 -> %g : f32
+    plan.all_reduce %h1 -> %h : f32
+    plan.launch @both(%g, %h) -> (%g2)
+    plan.reduce_scatter %g2 -> %s2 : f32 ranks 2
+    plan.launch @update(%s1) -> (%w1)
+    plan.launch @update(%s2) -> (%w2)
+  }
+}
