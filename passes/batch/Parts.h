@@ -40,14 +40,20 @@ llvm::LogicalResult sumOverParts(mlir::func::FuncOp &part);
 /// Of a result of a function over a part of the batch, a sum: so many ranks share it out.
 inline constexpr llvm::StringLiteral kScatterAttr = "gpuc.scatter";
 
-/// Of such a function: they share out the sums of each microbatch, and add up their shares. Of its result: it
-/// is such.
-inline constexpr llvm::StringLiteral kScatterEachAttr = "gpuc.scatter_each";
-
 /// Of a result of such a function, a sum: numbers {first, ranks}. Each of so many ranks owns one of the
 /// results that have the same `first`, which is the number of the first of them, and of the others they have
 /// nothing.
 inline constexpr llvm::StringLiteral kOwnersAttr = "gpuc.owners";
+
+/// Of such a function: ranks share out the sums of each microbatch, and add up their shares.
+inline constexpr llvm::StringLiteral kScatterEachAttr = "gpuc.scatter_each";
+
+/// Of a result: it has been shared out among ranks, and is what one of them has of their sum.
+inline constexpr llvm::StringLiteral kSharedOutAttr = "gpuc.shared_out";
+
+/// Puts what one rank has of the sums over ranks in the place of the results that ranks share out; of those
+/// that ranks own, in the place of the first one.
+llvm::LogicalResult shareOutSums(mlir::func::FuncOp part);
 
 /// The variables to which a function over one part, which knows its number, assigns the same on all ranks.
 llvm::StringSet<> assignedAlike(mlir::func::FuncOp part);

@@ -8,7 +8,8 @@
 // random numbers begin, follows from the variable `rank`, which the session sets. Ranks know nothing of one
 // another's running statistics; the mean of what they assign is assigned. It adds up as a loop over emulated
 // ranks does, so that both have the same bits. What all of them assign alike needs no mean: counters, and
-// the statistics of norms that are synchronised.
+// the statistics of norms that are synchronised. Of what ranks share out each has its share of the sum, by
+// runs of elements or as the owner of some of the results; it may have that of each microbatch already.
 //
 //===----------------------------------------------------------------------===//
 
@@ -83,42 +84,59 @@ LogicalResult assignMeans(func::FuncOp share, const llvm::StringSet<> &alike) {
 }
 
 /// What a rank owns of several results comes in the place of the first of them.
-LogicalResult reduceToOwners(func::FuncOp share, Operation *terminator) {
-  llvm::MapVector<int64_t, SmallVector<Value>> owned;
+LogicalResult reduceToOwners(func::FuncOp share) {
+  Operation *terminator = share.getBody().front().getTerminator();
+  llvm::MapVector<int64_t, SmallVector<unsigned>>
+      owned; // by the first one's number, where others still stand
   DenseMap<int64_t, int64_t> ranks;
-  BitVector others(share.getNumResults());
   for (unsigned index = 0; index < share.getNumResults(); ++index)
     if (auto group = share.getResultAttrOfType<DenseI64ArrayAttr>(index, kOwnersAttr)) {
-      const int64_t first = group[0];
-      owned[first].push_back(terminator->getOperand(index));
-      ranks[first] = group[1];
-      if (index != first)
-        others.set(index);
+      owned[group[0]].push_back(index);
+      ranks[group[0]] = group[1];
     }
   OpBuilder builder(terminator);
-  for (auto &[first, wholes] : owned)
+  BitVector others(share.getNumResults());
+  for (auto &[group, members] : owned) {
+    const SmallVector<Value> wholes =
+        llvm::map_to_vector(members, [&](unsigned member) { return terminator->getOperand(member); });
+    const unsigned first = members.front();
     terminator->setOperand(first, ir::ReduceToOwnersOp::create(builder, wholes.front().getLoc(),
                                                                wholes.front().getType(), wholes,
-                                                               ranks.lookup(first)));
+                                                               ranks.lookup(group)));
+    share.removeResultAttr(first, builder.getStringAttr(kOwnersAttr));
+    share.setResultAttr(first, kSharedOutAttr, builder.getUnitAttr());
+    for (unsigned member : llvm::drop_begin(members))
+      others.set(member);
+  }
   terminator->eraseOperands(others);
   return share.eraseResults(others);
 }
 
-/// What is shared out in each microbatch has been summed there, and what ranks own before.
-void reduceResults(func::FuncOp share) {
+void scatter(func::FuncOp share) {
+  OpBuilder builder(share.getBody().front().getTerminator());
+  for (OpOperand &operand : share.getBody().front().getTerminator()->getOpOperands()) {
+    const unsigned index = operand.getOperandNumber();
+    auto ranks = share.getResultAttrOfType<IntegerAttr>(index, kScatterAttr);
+    if (!ranks)
+      continue;
+    Location location = operand.get().getLoc();
+    operand.set(ir::ReduceScatterOp::create(builder, location, operand.get(), ranks.getInt()));
+    share.removeResultAttr(index, builder.getStringAttr(kScatterAttr));
+    share.setResultAttr(index, kSharedOutAttr, builder.getUnitAttr());
+  }
+  Operation *terminator = share.getBody().front().getTerminator();
+  share.setFunctionType(builder.getFunctionType(share.getArgumentTypes(), terminator->getOperandTypes()));
+}
+
+/// Of what is not shared out.
+void allReduce(func::FuncOp share) {
   Operation *terminator = share.getBody().front().getTerminator();
   OpBuilder builder(terminator);
   for (OpOperand &operand : terminator->getOpOperands()) {
-    const unsigned index = operand.getOperandNumber();
     Value part = operand.get();
-    if (share.getResultAttr(index, kOwnersAttr))
-      continue;
-    if (auto ranks = share.getResultAttrOfType<IntegerAttr>(index, kScatterAttr))
-      operand.set(ir::ReduceScatterOp::create(builder, part.getLoc(), part, ranks.getInt()));
-    else if (!share.getResultAttr(index, kScatterEachAttr))
+    if (!share.getResultAttr(operand.getOperandNumber(), kSharedOutAttr))
       operand.set(ir::AllReduceOp::create(builder, part.getLoc(), part.getType(), part));
   }
-  share.setFunctionType(builder.getFunctionType(share.getArgumentTypes(), terminator->getOperandTypes()));
 }
 
 } // namespace
@@ -134,11 +152,17 @@ llvm::StringSet<> assignedAlike(func::FuncOp part) {
   return alike;
 }
 
-LogicalResult reduceOverRanks(func::FuncOp share, const llvm::StringSet<> &alike) {
-  if (failed(readRank(share)) || failed(assignMeans(share, alike)) ||
-      failed(reduceToOwners(share, share.getBody().front().getTerminator())))
+LogicalResult shareOutSums(func::FuncOp part) {
+  if (failed(reduceToOwners(part)))
     return failure();
-  reduceResults(share);
+  scatter(part);
+  return success();
+}
+
+LogicalResult reduceOverRanks(func::FuncOp share, const llvm::StringSet<> &alike) {
+  if (failed(readRank(share)) || failed(assignMeans(share, alike)) || failed(shareOutSums(share)))
+    return failure();
+  allReduce(share);
   for (unsigned index = 0; index < share.getNumArguments(); ++index)
     share.removeArgAttr(index, ir::kPartitionAttr);
   share->removeAttr(ir::kPartitionAttr);

@@ -8,8 +8,8 @@
 // has loops within loops, ranks around microbatches around slices. Ranks that are processes of their own are
 // no loop: ShareOfRank.cpp makes the sums.
 //
-//   - What ranks share out (kScatterAttr) they do of the sum over microbatches, or of each microbatch: then
-//     the loop carries a rank's own share of the sum.
+//   - What ranks share out they do of the sum over microbatches, or (kScatterEachAttr) of each microbatch:
+//     then the loop carries a rank's own share of the sum.
 //   - Variables are read once, before the loop. One that is assigned (running statistics) is carried: part
 //     i + 1 reads what i assigned. Ranks know nothing of one another: all read what was there before the
 //     step, and the mean of what they assign is assigned.
@@ -49,9 +49,7 @@ public:
       : each_(each), body_(each.getBody().front()),
         partition_(each->getAttrOfType<ir::PartitionAttr>(ir::kPartitionAttr)),
         outer_(partition_.withoutInnermost()), parts_(partition_.getInnermostParts()),
-        parallel_(partition_.isSideBySide()), overRanks_(partition_.isOverRanks()),
-        scatters_(!parallel_ && outer_ && outer_.isOverRanks() && each->hasAttr(kScatterEachAttr)),
-        builder_(each) {}
+        parallel_(partition_.isSideBySide()), overRanks_(partition_.isOverRanks()), builder_(each) {}
 
   FailureOr<func::FuncOp> build() {
     if (failed(checkAssigned()))
@@ -102,27 +100,9 @@ private:
     whole->removeAttr(ir::kPartitionAttr);
     if (outer_)
       whole->setAttr(ir::kPartitionAttr, outer_);
-    for (unsigned index = 0; index < whole.getNumResults(); ++index)
-      if (ranksOfShare(index))
-        whole.removeResultAttr(index, builder_.getStringAttr(kScatterAttr)),
-            whole.setResultAttr(index, kScatterEachAttr, builder_.getUnitAttr());
-    whole.setFunctionType(builder_.getFunctionType(arguments, sumTypes()));
+    whole.setFunctionType(builder_.getFunctionType(arguments, whole.getResultTypes()));
     builder_.insert(whole);
     return whole;
-  }
-
-  /// Among how many ranks this loop shares out a result of each part; 0: it does not.
-  int64_t ranksOfShare(unsigned index) {
-    auto ranks = each_.getResultAttrOfType<IntegerAttr>(index, kScatterAttr);
-    return scatters_ && ranks ? ranks.getInt() : 0;
-  }
-
-  SmallVector<Type> sumTypes() {
-    SmallVector<Type> types(each_.getResultTypes());
-    for (auto [index, type] : llvm::enumerate(types))
-      if (int64_t ranks = ranksOfShare(index))
-        type = ir::shareOf(cast<RankedTensorType>(type), ranks);
-    return types;
   }
 
   /// Arguments with rows are cut along them; the others are the same for each part. The place of the part
@@ -166,7 +146,7 @@ private:
   }
 
   void startSums() {
-    for (Type type : sumTypes())
+    for (Type type : each_.getResultTypes())
       sums_.push_back(zero(type));
   }
 
@@ -236,8 +216,6 @@ private:
     };
     for (auto [index, term] : llvm::enumerate(body_.getTerminator()->getOperands())) {
       Value part = values.lookup(term);
-      if (int64_t ranks = ranksOfShare(index))
-        part = ir::ReduceScatterOp::create(builder, part.getLoc(), part, ranks);
       next.push_back(parallel_ ? part : add(carries[index], part));
     }
     for (auto [carry, inner] : llvm::zip_equal(carried_, state)) {
@@ -259,13 +237,19 @@ private:
   Block &body_;
   ir::PartitionAttr partition_, outer_; // outer_: null where no other loop is around this one
   int64_t parts_;
-  bool parallel_, overRanks_, scatters_; // scatters_: what of each part is shared out among ranks
+  bool parallel_, overRanks_;
   OpBuilder builder_;
   SmallVector<std::pair<Value, Value>> inputs_, captures_; // of a part, of the batch
   SmallVector<Carried> carried_;
   SmallVector<Value> sums_;
   Value places_;
 };
+
+/// Whether `part` is a rank's microbatch, of which the sums are shared out.
+bool sharesOutEach(func::FuncOp part, ir::PartitionAttr partition) {
+  auto outer = partition.withoutInnermost();
+  return part->hasAttr(kScatterEachAttr) && !partition.isSideBySide() && outer && outer.isOverRanks();
+}
 
 } // namespace
 
@@ -278,6 +262,8 @@ LogicalResult sumOverParts(func::FuncOp &part) {
   while (auto partition = part->getAttrOfType<ir::PartitionAttr>(ir::kPartitionAttr)) {
     if (partition.getDistributed() && partition.isOverRanks())
       return reduceOverRanks(part, alike);
+    if (sharesOutEach(part, partition) && failed(shareOutSums(part)))
+      return failure();
     FailureOr<func::FuncOp> whole = PartLoop(part).build();
     if (failed(whole))
       return failure();

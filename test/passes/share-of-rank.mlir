@@ -164,6 +164,32 @@ module @shared_microbatches {
 
 // -----
 
+// And so are what ranks own of them: here each of two has the sums of one matrix, in the place of the first.
+// CHECK-LABEL: module @owned_microbatches
+// CHECK:         %[[LOOP:.*]]:3 = gpuc.scan
+// CHECK:           %[[PART:.*]] = gpuc.reduce_to_owners %{{.*}}, %{{.*}} ranks 2 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+// CHECK:           gpuc.add %{{.*}}, %[[PART]] : tensor<8x8xf32>
+// CHECK:         gpuc.all_reduce %[[LOOP]]#0 : tensor<f32>
+// CHECK:         gpuc.all_reduce %[[LOOP]]#1 : tensor<f32>
+// CHECK-NOT:     %[[LOOP]]#2 ranks
+// CHECK:         gpuc.mul %[[LOOP]]#2, %{{.*}} : tensor<8x8xf32>
+// CHECK:         gpuc.muon_update
+module @owned_microbatches {
+  gpuc.variable @a : tensor<8x8xf32> init normal(std = 0.02)
+  gpuc.variable @b : tensor<8x8xf32> init normal(std = 0.02)
+  func.func @loss(%x: tensor<?x8xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %a = gpuc.read @a : tensor<8x8xf32>
+    %b = gpuc.read @b : tensor<8x8xf32>
+    %0 = gpuc.matmul %x, %a : (tensor<?x8xf32>, tensor<8x8xf32>) -> tensor<?x8xf32>
+    %1 = gpuc.matmul %0, %b : (tensor<?x8xf32>, tensor<8x8xf32>) -> tensor<?x8xf32>
+    %loss, %count = gpuc.mse %1, %x : (tensor<?x8xf32>, tensor<?x8xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, accumulate = 3, data_parallel = true, shard = gradients, world_size = 2, optimizer = muon(lr = 0.1) }
+}
+
+// -----
+
 // Of equal matrices that are updated as a whole each rank owns one: it has the sum of that one's gradient, and the others gather it. There
 // are three ranks and two such matrices, so that the third rank has none. @c is alone, and shared out by runs, and so is what Muon keeps
 // for it; all ranks update it.
