@@ -31,7 +31,10 @@ void markRows(func::FuncOp loss, int64_t batch) {
   for (Operation &op : loss.getBody().front().without_terminator()) {
     const bool readsRows = llvm::any_of(op.getOperands(), [&](Value value) { return rows.contains(value); });
     const bool draws = isa<ir::RandomOpInterface, ir::AttentionOp>(op);
-    const bool drawsRows = draws && op.getNumOperands() == 0 && hasLeading(op.getResult(0).getType(), batch);
+    const bool hangsOnNothing =
+        isa<ir::RandomUniformOp, ir::RandomNormalOp>(op) || // of seed and step alone
+        llvm::all_of(op.getOperands(), [](Value value) { return value.getDefiningOp<ir::ConstantOp>(); });
+    const bool drawsRows = draws && hangsOnNothing && hasLeading(op.getResult(0).getType(), batch);
     if (!readsRows && !drawsRows)
       continue;
     rows.insert(op.result_begin(), op.result_end());

@@ -18,6 +18,7 @@ const OpTable &allOps() {
     addLayers(made);
     addLosses(made);
     addProducts(made);
+    addRandom(made);
     addRecurrent(made);
     addReductions(made);
     addShapeOps(made);

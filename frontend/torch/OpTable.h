@@ -31,6 +31,7 @@ void addIndexing(OpTable &table);
 void addLayers(OpTable &table);
 void addLosses(OpTable &table);
 void addProducts(OpTable &table);
+void addRandom(OpTable &table);
 void addRecurrent(OpTable &table);
 void addReductions(OpTable &table);
 void addShapeOps(OpTable &table);

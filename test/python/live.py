@@ -585,6 +585,51 @@ class EachOp(nn.Module):
         return total
 
 
+class Draws(nn.Module):
+    """What is drawn, as statistics of a variable each, of which the first step's are seen."""
+
+    COUNT = 1 << 14
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+        for name in self.drawn(torch.zeros(1)):
+            self.register_buffer(name, torch.zeros(self.COUNT))
+
+    def drawn(self, x):
+        like = torch.zeros(len(x) and self.COUNT, dtype=x.dtype)
+        return {"rand": torch.rand(self.COUNT, dtype=x.dtype), "rand_like": torch.rand_like(like), "randn": torch.randn(self.COUNT),
+                "randn_like": torch.randn_like(like), "bernoulli": torch.bernoulli(like + 0.3),
+                "bernoulli_": torch.empty_like(like).bernoulli_(0.8)}  # fmt: skip
+
+    def forward(self, x):
+        for name, value in self.drawn(x).items():
+            getattr(self, name).copy_(value)
+        return (self.scale * x).sum()
+
+
+class Random(unittest.TestCase):
+    def test_draws_have_their_distributions(self):
+        """And are other ones in each step, and in each op."""
+        torch.manual_seed(0)
+        net, x = Draws(), torch.ones(3)
+        eager = twin(net)
+        step = gpuc.compile(net, None, "sgd:lr=1", x, seed=3)
+        eager(x)
+        step(x)
+        first = {name: value.clone() for name, value in net.named_buffers()}
+        step(x)
+        for name, value in first.items():
+            with self.subTest(name):
+                theirs = eager.get_buffer(name)
+                self.assertEqual((value.dtype, value.shape), (theirs.dtype, theirs.shape))
+                for statistic in (torch.mean, torch.std):
+                    self.assertAlmostEqual(statistic(value).item(), statistic(theirs).item(), delta=0.05)
+                self.assertAlmostEqual(value.min().item(), theirs.min().item(), delta=0.05 if "randn" not in name else 1.5)
+                self.assertFalse(torch.equal(value, net.get_buffer(name)))
+        self.assertFalse(torch.equal(first["rand"], first["rand_like"]))
+
+
 class Ops(unittest.TestCase):
     def test_values_and_gradients(self):
         torch.manual_seed(5)

@@ -11,9 +11,14 @@ from torch.nn import functional as F
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import gpuc  # noqa: E402
-from modules import Mlp  # noqa: E402
+from modules import Drawing, Mlp  # noqa: E402
 
 ROWS = 8
+
+
+def drawing():
+    torch.manual_seed(2)
+    return Drawing().double()
 
 
 class Batches(unittest.TestCase):
@@ -41,6 +46,17 @@ class Parts(Batches):
             for ours, theirs in zip(net.parameters(), whole.parameters()):
                 self.assertLess((ours - theirs).abs().max().item(), 1e-12)
             self.assertLess(parts.arena_bytes, 2 * step.arena_bytes)
+
+    def test_what_is_drawn_for_rows_is_that_of_the_whole(self):
+        """Stochastic depth, as others write it, and noise: by an element's place in the whole batch."""
+        whole, step = self.compiled(drawing())
+        losses = [step(self.x, self.y) for _ in range(3)]
+        for count in 2, 4:
+            net, parts = self.compiled(drawing(), accumulate=count)
+            for loss in losses:
+                self.assertAlmostEqual(parts(self.x, self.y), loss, delta=1e-12)
+            for ours, theirs in zip(net.parameters(), whole.parameters()):
+                self.assertLess((ours - theirs).abs().max().item(), 1e-12)
 
     def test_parts_are_evaluated_and_predict(self):
         net, step = self.compiled(accumulate=4)

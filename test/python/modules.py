@@ -16,6 +16,16 @@ class Mlp(nn.Module):
         return self.fc2(F.relu(self.fc1(x)))
 
 
+class Drawing(Mlp):
+    """Drops whole rows, and disturbs others."""
+
+    def forward(self, x):
+        if self.training:
+            keep = (0.7 + torch.rand((x.shape[0], 1), dtype=x.dtype, device=x.device)).floor_()
+            x = x / 0.7 * keep + 0.1 * torch.randn_like(x) * x.new_empty((x.shape[0], 1)).bernoulli_(0.5)
+        return super().forward(x)
+
+
 class Residual(nn.Module):
     """The block of a ResNet."""
 
