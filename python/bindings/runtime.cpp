@@ -272,8 +272,8 @@ class PySession {
 class PyQuickStep {
  public:
   /// `type`: of the tensors that are taken, which has the exchange API; the rest as StepWatch has it.
-  PyQuickStep(nb::handle session, nb::handle type, const nb::list& tensors, const nb::list& rates,
-              const nb::list& numbers, const nb::object& optimizer, size_t period)
+  PyQuickStep(nb::handle session, nb::handle type, const nb::object& net, const nb::list& watched,
+              const nb::list& rates, const nb::list& numbers, const nb::object& optimizer, size_t period)
       : owner_(nb::borrow(session)),
         session_(nb::cast<PySession&>(session)),
         step_(check(session_.session().program("train_step"))),
@@ -281,7 +281,7 @@ class PyQuickStep {
         exchange_(TensorExchange::of(type)),
         period_(period) {
     if (!exchange_) raise("Error", "the type of tensors has no exchange API of DLPack 1");
-    watch_.emplace(*exchange_, tensors, rates, numbers, optimizer);
+    watch_.emplace(*exchange_, net, watched, rates, numbers, optimizer);
     for (const InputInfo& input : inputs()) {
       types_.push_back(dtypeOf(input.spec.type));
       views_.emplace_back(nullptr, input.spec);
@@ -291,10 +291,11 @@ class PyQuickStep {
   static bool serves(nb::handle type) { return TensorExchange::of(type) != nullptr; }
 
   /// The mean loss of an update; None, and nothing has run, if something is not as it was: the batch, rates
-  /// and numbers of the optimizer, or, looked at each `period` steps, the module's tensors.
+  /// and numbers of the optimizer, the module's mode, or, looked at each `period` steps, all of its tensors
+  /// and modules.
   nb::object call(const nb::tuple& batch) {
-    if (!watch_ || !takesBatch(batch.ptr()) || !watch_->areRatesWritten() ||
-        !watch_->areGroupsAsTheyWere(steps) || (steps % period_ == 0 && !watch_->areTensorsAsTheyWere()))
+    if (!watch_ || !takesBatch(batch.ptr()) || !watch_->isTraining() || !watch_->areRatesWritten() ||
+        !watch_->areGroupsAsTheyWere(steps) || (steps % period_ == 0 && !watch_->areAllAsTheyWere()))
       return nb::none();
     ++steps;
     return nb::float_(session_.meanOf(step_, views_));
@@ -443,10 +444,10 @@ NB_MODULE(_runtime, m) {
                              {Py_tp_clear, reinterpret_cast<void*>(&PyQuickStep::clear)},
                              {0, nullptr}};
   nb::class_<PyQuickStep>(m, "QuickStep", nb::type_slots(collected))
-      .def(nb::init<nb::handle, nb::handle, const nb::list&, const nb::list&, const nb::list&,
-                    const nb::object&, size_t>(),
-           nb::arg("session"), nb::arg("type"), nb::arg("tensors"), nb::arg("rates"), nb::arg("numbers"),
-           nb::arg("optimizer").none(), nb::arg("period"))
+      .def(nb::init<nb::handle, nb::handle, const nb::object&, const nb::list&, const nb::list&,
+                    const nb::list&, const nb::object&, size_t>(),
+           nb::arg("session"), nb::arg("type"), nb::arg("net"), nb::arg("watched"), nb::arg("rates"),
+           nb::arg("numbers"), nb::arg("optimizer").none(), nb::arg("period"))
       .def_static("serves", &PyQuickStep::serves)
       .def("__call__", &PyQuickStep::call)
       .def_rw("steps", &PyQuickStep::steps);

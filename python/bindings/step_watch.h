@@ -13,18 +13,21 @@ namespace gpuc {
 /// Looks whether something has changed, without a call of Python's; what that is, gpuc/step.py says.
 class StepWatch {
  public:
-  /// `tensors`: (name, tensor, address or None, requires_grad) of each; `rates`: [group, variable, what was
-  /// written last]; `numbers`: (group, [(key, value)]) of each group of `optimizer`, which may be None.
-  StepWatch(const TensorExchange& exchange, const nanobind::list& tensors, const nanobind::list& rates,
-            const nanobind::list& numbers, const nanobind::object& optimizer)
-      : exchange_(&exchange), rates_(rates), numbers_(numbers), optimizer_(optimizer) {
-    for (nanobind::handle entry : tensors) {
+  /// `watched`: of each tensor and module of `net` (name, object, a tensor's address or None, the name of an
+  /// attribute, its value); `rates`: [group, variable, what was written last]; `numbers`: (group, [(key,
+  /// value)]) of each group of `optimizer`, which may be None.
+  StepWatch(const TensorExchange& exchange, const nanobind::object& net, const nanobind::list& watched,
+            const nanobind::list& rates, const nanobind::list& numbers, const nanobind::object& optimizer)
+      : exchange_(&exchange), net_(net), rates_(rates), numbers_(numbers), optimizer_(optimizer) {
+    for (nanobind::handle entry : watched) {
       const nanobind::object address = entry[2];
-      Watched watched{entry[1], std::nullopt, entry[3]};
-      if (!address.is_none()) watched.address = nanobind::cast<uintptr_t>(address);
-      tensors_.push_back(std::move(watched));
+      Watched each{entry[1], std::nullopt, entry[3], entry[4]};
+      if (!address.is_none()) each.address = nanobind::cast<uintptr_t>(address);
+      watched_.push_back(std::move(each));
     }
   }
+
+  bool isTraining() const { return nanobind::getattr(net_, training_).ptr() == Py_True; }
 
   /// Whether all rates are what was written last.
   bool areRatesWritten() const {
@@ -33,9 +36,9 @@ class StepWatch {
     return true;
   }
 
-  /// Whether the tensors are what they were.
-  bool areTensorsAsTheyWere() const {
-    for (const Watched& watched : tensors_)
+  /// Whether tensors and modules are what they were.
+  bool areAllAsTheyWere() const {
+    for (const Watched& watched : watched_)
       if (!isAsItWas(watched)) return false;
     return true;
   }
@@ -49,19 +52,20 @@ class StepWatch {
 
   /// For Python's garbage collector: the optimizer's hooks know the step that has this.
   int traverse(visitproc visit, void* arg) const {
-    for (const Watched& watched : tensors_) {
-      Py_VISIT(watched.tensor.ptr());
-      Py_VISIT(watched.requires_grad.ptr());
+    for (const Watched& watched : watched_) {
+      Py_VISIT(watched.object.ptr());
+      Py_VISIT(watched.attribute.ptr());
+      Py_VISIT(watched.value.ptr());
     }
-    for (PyObject* held : {rates_.ptr(), numbers_.ptr(), optimizer_.ptr()}) Py_VISIT(held);
+    for (PyObject* held : {net_.ptr(), rates_.ptr(), numbers_.ptr(), optimizer_.ptr()}) Py_VISIT(held);
     return 0;
   }
 
  private:
   struct Watched {
-    nanobind::object tensor;
+    nanobind::object object;
     std::optional<uintptr_t> address;
-    nanobind::object requires_grad;
+    nanobind::object attribute, value;
   };
 
   bool isWritten(PyObject* entry) const {
@@ -73,10 +77,10 @@ class StepWatch {
 
   bool isAsItWas(const Watched& watched) const {
     nanobind::dlpack::dltensor seen;
-    if (watched.address && (!exchange_->see(watched.tensor.ptr(), seen) ||
+    if (watched.address && (!exchange_->see(watched.object.ptr(), seen) ||
                             reinterpret_cast<uintptr_t>(addressOf(seen)) != *watched.address))
       return false;
-    return nanobind::getattr(watched.tensor, requires_grad_).is(watched.requires_grad);
+    return nanobind::getattr(watched.object, watched.attribute).is(watched.value);
   }
 
   static bool hasItsNumbers(PyObject* group) {
@@ -91,11 +95,12 @@ class StepWatch {
   }
 
   const TensorExchange* exchange_;
-  std::vector<Watched> tensors_;
+  std::vector<Watched> watched_;
+  nanobind::object net_;
   nanobind::list rates_, numbers_;
   nanobind::object optimizer_;
   // Names, made once.
-  nanobind::str lr_ = nanobind::str("lr"), requires_grad_ = nanobind::str("requires_grad"),
+  nanobind::str lr_ = nanobind::str("lr"), training_ = nanobind::str("training"),
                 param_groups_ = nanobind::str("param_groups");
 };
 

@@ -105,7 +105,7 @@ def lower(graph):
 
 
 STEPS_BETWEEN_LOOKS = 100  # Of ranks at one another.
-MOST_STEPS_BETWEEN_CHECKS = 100  # Of the module's tensors; as many steps as there are of them, if those are fewer.
+MOST_STEPS_BETWEEN_CHECKS = 100  # Of tensors and modules; as many steps as there are tensors, if those are fewer.
 SAMPLE = 128  # Elements of each tensor that they compare.
 
 
@@ -137,9 +137,11 @@ class Step(Plan):
         self._rows, self._rows_of_part = (self._padding.batch_of(program) for program in ("train_step", "evaluate"))
         self._prediction = None  # Made when it is first asked for.
         self._share()
-        self._watched = [(name, each, each.data_ptr() if name in self._plan_variables else None, each.requires_grad)
+        self._net = recorder.net
+        self._watched = [(name, each, each.data_ptr() if name in self._plan_variables else None, "requires_grad", each.requires_grad)
                          for name, each in self._tensors.items()]  # fmt: skip
-        self._period = max(1, min(len(self._watched), MOST_STEPS_BETWEEN_CHECKS))
+        self._watched += [(name, each, None, "training", each.training) for name, each in self._net.named_modules() if name]
+        self._period = max(1, min(len(self._tensors), MOST_STEPS_BETWEEN_CHECKS))
         self._steps = 0  # If there is no quick step, which counts them.
         self._numbers = reader.compiled_numbers() if reader else []
         self._rates, self._counter = self._share_rates(), torch.from_dlpack(self.variable("step"))
@@ -186,7 +188,8 @@ class Step(Plan):
         if self._ranks or not self._is_flat or not _runtime.QuickStep.serves(torch.Tensor):
             return None
         optimizer = self._reader.torch if self._reader else None
-        return _runtime.QuickStep(self._session, torch.Tensor, self._watched, self._rates, self._numbers, optimizer, self._period)
+        return _runtime.QuickStep(self._session, torch.Tensor, self._net, self._watched, self._rates, self._numbers, optimizer,
+                                  self._period)  # fmt: skip
 
     def _warnings(self):
         """Of all ranks, for the first to say."""
@@ -381,14 +384,18 @@ class Step(Plan):
                 known["step"] = torch.tensor(float(steps), dtype=torch.float32)
 
     def _check_changes(self):
-        """What a compiled step would not notice else: one group of the optimizer, and now and then all tensors."""
+        """What a compiled step would not notice else: one group of the optimizer, and now and then all tensors and modules."""
+        if not self._net.training:
+            raise Error("net is in eval mode, and the step was compiled in training mode: call net.train() before it (eval_step, evaluate "
+                        "and predict need no net.eval())")  # fmt: skip
         if self._next % self._period == 0:
-            for name, tensor, address, has_gradient in self._watched:
-                if address is not None and tensor.data_ptr() != address:
+            for name, watched, address, attribute, value in self._watched:
+                if address is not None and watched.data_ptr() != address:
                     raise Error(f"'{name}' has other memory than when the step was compiled (p.data = …, net.to(…), another "
                                 "gpuc.compile): write into it, p.copy_(…), or compile again")  # fmt: skip
-                if tensor.requires_grad != has_gradient:
-                    raise Error(f"requires_grad of '{name}' is not what it was when the step was compiled: compile again")
+                if getattr(watched, attribute) != value:
+                    raise Error(f"{attribute} of '{name}' is {not value}, and was {value} when the step was compiled: compile again, or "
+                                "set it back")  # fmt: skip
         if self._numbers:
             self._check_group(*self._numbers[self._next % len(self._numbers)])
         self._next += 1

@@ -142,6 +142,19 @@ class Loop(unittest.TestCase):
         with self.assertRaisesRegex(gpuc.Error, "other groups"):
             step(*self.batch)
 
+    def test_modes_that_change_after_compiling(self):
+        step = self.compile()
+        step(*self.batch)
+        self.net.eval()
+        with self.assertRaisesRegex(gpuc.Error, "net is in eval mode, .*call net.train"):
+            step(*self.batch)
+        self.net.train()
+        step(*self.batch)
+        self.net.fc2.eval()
+        with self.assertRaisesRegex(gpuc.Error, "training of 'fc2' is False, and was True"):
+            for _ in range(20):
+                step(*self.batch)
+
     def test_groups_that_load_state_dict_has_made(self):
         """Their rates hold from the next step on, and their numbers are checked."""
         step = self.compile()
@@ -278,7 +291,6 @@ class Lines(unittest.TestCase):
         self.at("self.fc(torch.fft.fft(x).real)", "torch.complex64 is an element type that gpuc does not have")
         self.at("self.fc(torch.special.i0(x))", "i0.default is not supported")
         self.at("self.fc(x).median(dim=1, keepdim=True)[0]", "median.dim is not supported")
-        self.at("self.fc(x) + torch.rand(4, 3)", "rand.default is not supported")
 
     def test_many_that_are_not_there(self):
         """A line each, and what is wrong in it."""
