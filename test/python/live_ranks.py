@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import gpuc  # noqa: E402
-from modules import Mlp  # noqa: E402
+from modules import Drawing, Mlp  # noqa: E402
 
 RANKS, ROWS = 2, 4  # Rows of one rank.
 LAUNCHERS = {
@@ -31,10 +31,10 @@ def data_set(samples=6 * RANKS * ROWS):
     return TensorDataset(torch.randn(samples, 6, generator=generator).double(), torch.randint(0, 3, (samples,), generator=generator))
 
 
-def compiled(own_seed=0, example=None, **options):
+def compiled(own_seed=0, example=None, module=Mlp, **options):
     """Each rank begins elsewhere, and the first one's weights count."""
     torch.manual_seed(own_seed)
-    net = nn.Sequential(nn.Dropout(0.3), Mlp()).double()
+    net = nn.Sequential(nn.Dropout(0.3), module()).double()
     optimizer = torch.optim.AdamW(net.parameters(), lr=0.01)
     rows = ROWS * (RANKS if "accumulate" in options else 1)
     step = gpuc.compile(net, nn.CrossEntropyLoss(), optimizer, example or data_set()[:rows], **options)
@@ -79,6 +79,15 @@ def together():
     return {"losses": losses, "state": state_of(net, optimizer), "evaluated": step.evaluate(loader).loss}
 
 
+def drawn():
+    """A module that draws for rows by itself."""
+    data, ranks = data_set(RANKS * ROWS), gpuc.world_size()
+    net, optimizer, step = compiled(module=Drawing, **({"data_parallel": True} if ranks > 1 else {"accumulate": RANKS}))
+    rows = len(data) // ranks
+    mine = data[gpuc.rank() * rows : (gpuc.rank() + 1) * rows]
+    return {"losses": [step(*mine) for _ in range(3)], "state": state_of(net, optimizer)}
+
+
 def ragged():
     """The last batch has less than all rows, which one rank has of the second rank's part alone."""
     data, ranks = data_set(RANKS * ROWS), gpuc.world_size()
@@ -113,7 +122,7 @@ def other_sampler():
     gpuc.fit(compiled(data_parallel=True)[2], loader_of(data_set(), 0))
 
 
-TASKS = {each.__name__: each for each in (alone, together, ragged, same_batch, each_by_itself, other_rates, other_sampler)}
+TASKS = {each.__name__: each for each in (alone, together, ragged, drawn, same_batch, each_by_itself, other_rates, other_sampler)}
 
 
 def rank_main(task, out):
@@ -151,10 +160,11 @@ class Case:
         self.assertAlmostEqual(ours.pop("evaluated"), expected.pop("evaluated"), delta=1e-12)
         self.assertEqual(ours, expected)
 
-    def test_ragged_batches(self):
-        ours, others = self.launch("ragged")
-        self.assertEqual(ours, others)
-        self.assertEqual(ours, ragged())
+    def test_ragged_batches_and_what_is_drawn(self):
+        for task in (ragged, drawn):
+            ours, others = self.launch(task.__name__)
+            self.assertEqual(ours, others)
+            self.assertEqual(ours, task())
 
     def test_what_is_said_once(self):
         first, other = self.launch("same_batch")
