@@ -312,7 +312,7 @@ TEST(RatesFile, SaysWhatIsWrongAndTheCure) {
   const std::string cure = "; run gpuc-calibrate again, or remove the file";
   EXPECT_EQ(parseRates("", "rates.json").message(), "rates.json: not JSON" + cure);
   EXPECT_EQ(parseRates("{}", "rates.json").message(), "rates.json: no rates of gpuc-calibrate" + cure);
-  EXPECT_EQ(errorWith("gpuc-rates-2", "gpuc-rates-1"), "rates.json: rates of another version of gpuc" + cure);
+  EXPECT_EQ(errorWith("gpuc-rates-3", "gpuc-rates-2"), "rates.json: rates of another version of gpuc" + cure);
   EXPECT_EQ(errorWith("\"threads\": 2", "\"threads\": 0"),
             "rates.json: its 'threads' is not a number from 1 to 4096" + cure);
   EXPECT_EQ(errorWith("\"cpu\": \"A CPU\"", "\"cpu\": \"A\\nCPU\""),
