@@ -1,12 +1,7 @@
 """data_parallel=True under torchrun and mpirun; run by torch_test.py with a Python that has torch."""
 
-import json
-import os
 import pathlib
-import shutil
-import subprocess
 import sys
-import tempfile
 import unittest
 import warnings
 
@@ -17,13 +12,11 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import gpuc  # noqa: E402
+from launched import MPIRUN, RANKS, Launched, rank_main  # noqa: E402
 from modules import Drawing, Mlp  # noqa: E402
 
-RANKS, ROWS = 2, 4  # Rows of one rank.
-LAUNCHERS = {
-    "torchrun": [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={RANKS}"],
-    "mpirun": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", str(RANKS), sys.executable],
-}
+ROWS = 4  # Of one rank.
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={RANKS}", "--no-python"]
 
 
 def data_set(samples=6 * RANKS * ROWS):
@@ -122,39 +115,21 @@ def other_sampler():
     gpuc.fit(compiled(data_parallel=True)[2], loader_of(data_set(), 0))
 
 
-TASKS = {each.__name__: each for each in (alone, together, ragged, drawn, same_batch, each_by_itself, other_rates, other_sampler)}
+TASKS = alone, together, ragged, drawn, same_batch, each_by_itself, other_rates, other_sampler
 
 
-def rank_main(task, out):
-    result = {}
-    try:
-        result = TASKS[task]()
-    except gpuc.Error as error:
-        result = {"error": str(error)}
-        raise
-    finally:
-        pathlib.Path(out, f"{gpuc.rank()}.json").write_text(json.dumps(result))
+class Case(Launched):
+    script = __file__
 
-
-class Case:
-    launcher = None
-
-    def setUp(self):
-        if not shutil.which(LAUNCHERS[self.launcher][0]):
-            self.skipTest(f"no {self.launcher}")
-
-    def launch(self, task, fails=False):
-        """What each rank gave."""
-        with tempfile.TemporaryDirectory() as out:
-            command = [*LAUNCHERS[self.launcher], __file__, "rank", task, out]
-            run = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, "UCX_MEM_EVENTS": "no"})
-            results = [json.loads(each.read_text()) for each in sorted(pathlib.Path(out).iterdir())]
-        self.assertEqual((run.returncode != 0, len(results)), (fails, RANKS), run.stderr)
+    def ranks(self, task, fails=False):
+        """What each gave."""
+        status, results, said = self.launch(task)
+        self.assertEqual((status != 0, len(results)), (fails, RANKS), said)
         return results
 
     def test_bits_of_one_that_computes_their_parts(self):
         """Dropout on, weights and what the optimizer keeps, and the loss of evaluation to rounding."""
-        ours, others = self.launch("together")
+        ours, others = self.ranks("together")
         self.assertEqual(ours, others)
         expected = alone()
         self.assertAlmostEqual(ours.pop("evaluated"), expected.pop("evaluated"), delta=1e-12)
@@ -162,32 +137,32 @@ class Case:
 
     def test_ragged_batches_and_what_is_drawn(self):
         for task in (ragged, drawn):
-            ours, others = self.launch(task.__name__)
+            ours, others = self.ranks(task.__name__)
             self.assertEqual(ours, others)
             self.assertEqual(ours, task())
 
     def test_what_is_said_once(self):
-        first, other = self.launch("same_batch")
+        first, other = self.ranks("same_batch")
         self.assertIn("ranks 0 and 1 train on the same batch", "".join(first["said"]))
         self.assertEqual(other["said"], [])
-        first, other = self.launch("each_by_itself")
-        self.assertIn(f"{self.launcher} has started 2 processes, and each trains by itself", "".join(first["said"]))
+        first, other = self.ranks("each_by_itself")
+        self.assertIn(f"{self.name} has started 2 processes, and each trains by itself", "".join(first["said"]))
         self.assertEqual(other["said"], [])
 
     def test_what_is_refused(self):
-        for each in self.launch("other_rates", fails=True):
+        for each in self.ranks("other_rates", fails=True):
             self.assertIn("ranks 0 and 1 have another rates of the optimizer, [0.01] and [1.01]", each["error"])
-        waiting, failing = self.launch("other_sampler", fails=True)
+        waiting, failing = self.ranks("other_sampler", fails=True)
         self.assertIn("loader's sampler is for rank 0 of 2, and this is rank 1 of 2: give it num_replicas", failing["error"])
         self.assertIn("rank 1 failed: loader's sampler", waiting["error"])
 
 
 class Torchrun(Case, unittest.TestCase):
-    launcher = "torchrun"
+    launcher, name = TORCHRUN, "torchrun"
 
 
 class OpenMpi(Case, unittest.TestCase):
-    launcher = "mpirun"
+    launcher, name = MPIRUN, "mpirun"
 
 
 class Alone(unittest.TestCase):
@@ -198,6 +173,6 @@ class Alone(unittest.TestCase):
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["rank"]:
-        rank_main(*sys.argv[2:])
+        rank_main(TASKS, *sys.argv[2:])
     else:
         unittest.main()

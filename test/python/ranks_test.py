@@ -1,27 +1,20 @@
 """Several ranks by way of NumPy, without torch, started as torchrun and mpirun do: the bits of one that computes their parts."""
 
 import hashlib
-import json
-import os
 import pathlib
 import random
-import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 
 import numpy
+from launched import MPIRUN, RANKS, Launched, rank_main
 from recording import Recording
 
 import gpuc
 
 HERE = pathlib.Path(__file__).resolve()
-RANKS = 2
-LAUNCHERS = {
-    "torchrun": [sys.executable, "-B", str(HERE.parent.parent / "end-to-end" / "start_ranks.py"), "-n", str(RANKS)],
-    "mpirun": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", str(RANKS)],
-}
+TORCHRUN = [sys.executable, "-B", str(HERE.parent.parent / "end-to-end" / "start_ranks.py"), "-n", str(RANKS)]
 
 
 #
@@ -125,18 +118,7 @@ def other_lengths(**_):
     gpuc.fit(plan_of(recording), list(Loader(recording.batch))[gpuc.rank() :])
 
 
-TASKS = {each.__name__: each for each in (train, fit, fit_in_two_goes, save, fail, end_early, other_seed, other_lengths)}
-
-
-def rank_main(task, out, options):
-    random.seed(1)
-    try:
-        result = TASKS[task](**json.loads(options))
-    except gpuc.Error as error:
-        result = {"error": str(error)}
-        raise
-    finally:
-        pathlib.Path(out, f"{gpuc.rank()}.json").write_text(json.dumps(result))
+TASKS = train, fit, fit_in_two_goes, save, fail, end_early, other_seed, other_lengths
 
 
 #
@@ -144,32 +126,23 @@ def rank_main(task, out, options):
 #
 
 
-class Case:
-    launcher = None
+class Case(Launched):
+    script = str(HERE)
 
     def setUp(self):
-        if not shutil.which(LAUNCHERS[self.launcher][0]):
-            self.skipTest(f"no {self.launcher}")
+        super().setUp()
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def launch(self, task, launcher=(), **options):
-        out = tempfile.mkdtemp(dir=self.folder)
-        command = [*launcher, sys.executable, "-B", str(HERE), "rank", task, out, json.dumps(options)]
-        environment = {**os.environ, "OMPI_MCA_odls_base_sigkill_timeout": "0", "UCX_MEM_EVENTS": "no"}
-        run = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
-        results = [json.loads(each.read_text()) for each in sorted(pathlib.Path(out).iterdir())]
-        return run.returncode, results, run.stderr
-
     def on_ranks(self, task, **options):
-        status, results, said = self.launch(task, LAUNCHERS[self.launcher], **options)
+        status, results, said = self.launch(task, **options)
         self.assertEqual((status, len(results)), (0, RANKS), said)
         self.assertEqual(results[0], results[1])
         return results[0], said
 
     def alone(self, task, **options):
-        status, (result,), said = self.launch(task, **options)
+        status, (result,), said = self.launch(task, launcher=(), **options)
         self.assertEqual(status, 0, said)
         return result
 
@@ -190,7 +163,7 @@ class Case:
 
     def errors(self, task):
         """Of each rank."""
-        status, results, said = self.launch(task, LAUNCHERS[self.launcher])
+        status, results, said = self.launch(task)
         self.assertNotEqual(status, 0, said)
         self.assertEqual(len(results), RANKS, said)
         return [result.get("error") for result in results]
@@ -211,15 +184,16 @@ class Case:
 
 
 class Torchrun(Case, unittest.TestCase):
-    launcher = "torchrun"
+    launcher = TORCHRUN
 
 
 class OpenMpi(Case, unittest.TestCase):
-    launcher = "mpirun"
+    launcher = MPIRUN
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["rank"]:
-        rank_main(*sys.argv[2:])
+        random.seed(1)
+        rank_main(TASKS, *sys.argv[2:])
     else:
         unittest.main()
