@@ -49,6 +49,14 @@ __attribute__((noinline)) void storeSome(T* address, Vector<T> v, LaneMask<T> ma
 }
 #endif
 
+/// Lest the compiler computes or moves it anew for each of a kernel's many loads.
+template <typename T>
+inline void keepInRegister([[maybe_unused]] LaneMask<T>& mask) {
+#if defined(__AVX512F__)
+  asm("" : "+k"(mask));
+#endif
+}
+
 /// The lanes of the mask, 0 in the others, whose bytes are not touched.
 template <typename T>
 inline Vector<T> loadLanes(const T* address, LaneMask<T> mask) {

@@ -62,8 +62,12 @@ struct ProductSums {
   /// that come next are asked for, since the processor foresees what adjoins alone.
   template <int kRows, bool kWhole, bool kAhead>
   inline __attribute__((always_inline)) void add(const ProductBlock<T>& b,
-                                                 const ProductMasks<kStride, kColumns, T>& masks) {
+                                                 const ProductMasks<kStride, kColumns, T>& given) {
     constexpr int kMet = (kRows - 1) * kStride + kKernel;
+    ProductMasks<kStride, kColumns, T> masks = given;
+    if constexpr (!kWhole)
+      for (auto& inside : masks.inside)
+        for (auto& part : inside.parts) keepInRegister<T>(part);
     Vector<T> rows[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {

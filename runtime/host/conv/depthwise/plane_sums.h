@@ -10,7 +10,7 @@
 namespace gpuc {
 namespace {
 
-/// Whether a filter's taps are kept in registers too.
+/// Whether all of a filter's taps are kept in registers too; else those of one column at a time.
 template <int kKernel>
 constexpr bool kKeepsTaps = kKernel == 3 && kVectorBytes == 64;
 
@@ -39,6 +39,7 @@ struct SumBlock {
   const T* taps;
   T* to;
   int64_t to_columns, to_begin, to_end;
+  bool several_columns = false;  // of blocks lie side by side
 };
 
 /// A plane's filter, in the order in which its taps are met.
@@ -75,6 +76,17 @@ SumColumn<kStride, kKernel, kVectors, T> sumColumn(const PlaneSums<T>& p, int64_
   return c;
 }
 
+/// Asks for the lines of the rows that the block below reads beside this one's.
+template <int kKernel, int kStride, int kVectors, typename T>
+inline void askForRowsBelow(const SumBlock<T>& b) {
+  constexpr int kRead = (kSumRows<kStride> - 1) * kStride + kKernel;
+  const T* at = b.from + kRead * b.columns + kKernel / 2;
+#pragma unroll
+  for (int r = 0; r < kSumRows<kStride> * kStride; ++r, at += b.columns)
+#pragma unroll
+    for (int line = 0; line < kVectors * kStride; ++line) __builtin_prefetch(at + line * kLanes<T>);
+}
+
 /// kWhole: all lanes and rows are read, and all lanes written.
 template <int kKernel, int kStride, int kVectors, bool kWhole, int kMasks, typename T>
 __attribute__((noinline)) void sumBlock(const SumColumn<kStride, kKernel, kMasks, T>& c,
@@ -87,27 +99,42 @@ __attribute__((noinline)) void sumBlock(const SumColumn<kStride, kKernel, kMasks
   StepMask<kStride, T> inside[kVectors][kKernel];
   for (int v = 0; v < kVectors; ++v)
     for (int j = 0; j < kKernel; ++j) inside[v][j] = c.inside[v][j];
-  Vector<T> kept[kKernel * kKernel];
-  if constexpr (kKeepsTaps<kKernel>)
+  if (!kKeepsTaps<kKernel> && b.several_columns) askForRowsBelow<kKernel, kStride, kVectors>(b);
+  constexpr int kMet = (kRows - 1) * kStride + kKernel;
+  auto add = [&](int r, int j, const Vector<T>* filter, int filter_row) __attribute__((always_inline)) {
+    Vector<T> x[kVectors];
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      const T* at = from + r * columns + v * kLanes<T> * kStride + j;
+      x[v] = kWhole ? loadSteps<kStride, T>(at) : loadSteps<kStride, T>(at, inside[v][j]);
+    }
+#pragma unroll
+    for (int i = 0; i < kKernel; ++i) {
+      if ((r - i) % kStride != 0 || r < i || (r - i) / kStride >= kRows) continue;
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v)
+        sums[(r - i) / kStride][v] = multiplyAdd<T>(filter[i * filter_row], x[v], sums[(r - i) / kStride][v]);
+    }
+  };
+  if constexpr (kKeepsTaps<kKernel>) {
+    Vector<T> kept[kKernel * kKernel];
     for (int tap = 0; tap < kKernel * kKernel; ++tap) kept[tap] = splat<T>(taps[tap]);
 #pragma unroll
-  for (int r = 0; r < (kRows - 1) * kStride + kKernel; ++r) {
-    if (!kWhole && static_cast<uint64_t>(r - begin) >= count) continue;
+    for (int r = 0; r < kMet; ++r) {
+      if (!kWhole && static_cast<uint64_t>(r - begin) >= count) continue;
+#pragma unroll
+      for (int j = 0; j < kKernel; ++j) add(r, j, kept + j, kKernel);
+    }
+  } else {
 #pragma unroll
     for (int j = 0; j < kKernel; ++j) {
-      Vector<T> x[kVectors];
+      Vector<T> kept[kKernel];
 #pragma unroll
-      for (int v = 0; v < kVectors; ++v) {
-        const T* at = from + r * columns + v * kLanes<T> * kStride + j;
-        x[v] = kWhole ? loadSteps<kStride, T>(at) : loadSteps<kStride, T>(at, inside[v][j]);
-      }
+      for (int i = 0; i < kKernel; ++i) kept[i] = splat<T>(taps[i * kKernel + j]);
 #pragma unroll
-      for (int i = 0; i < kKernel; ++i) {
-        if ((r - i) % kStride != 0 || r < i || (r - i) / kStride >= kRows) continue;
-        const Vector<T> tap = kKeepsTaps<kKernel> ? kept[i * kKernel + j] : splat<T>(taps[i * kKernel + j]);
-#pragma unroll
-        for (int v = 0; v < kVectors; ++v)
-          sums[(r - i) / kStride][v] = multiplyAdd<T>(tap, x[v], sums[(r - i) / kStride][v]);
+      for (int r = 0; r < kMet; ++r) {
+        if (!kWhole && static_cast<uint64_t>(r - begin) >= count) continue;
+        add(r, j, kept, 1);
       }
     }
   }
@@ -147,7 +174,8 @@ void planeSums(const PlaneSums<T>& p) {
           .to = p.result + plane * p.result_plane + row * p.columns,
           .to_columns = p.columns,
           .to_begin = 0,
-          .to_end = p.row_end - row};
+          .to_end = p.row_end - row,
+          .several_columns = p.columns > kColumns};
       for (int64_t column = 0; column < p.columns;
            column += kColumns, block.from += kColumns * kStride, block.to += kColumns) {
         const int64_t first = column * kStride - p.low_column;
