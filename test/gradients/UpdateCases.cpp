@@ -93,10 +93,10 @@ void addAdam(Cases &cases) {
 
 void addRmsprop(Cases &cases) {
   auto add = [&](const std::string &name, const std::string &decay, const std::string &momentum,
-                 bool isCentered) {
-    // Above the square of the mean, whose root is taken when it is centered.
-    std::vector<Operand> operands = {
-        {"", any("3x5")}, {"gradient", any("3x5")}, {"square_avg", {"3x5x$T", 1.1, 2}}};
+                 // Above the square of the mean, whose root is taken when it is centered.
+                 bool isCentered, Operand square = {"square_avg", {"3x5x$T", 1.1, 2}},
+                 const std::string &eps = "1.0e-8") {
+    std::vector<Operand> operands = {{"", any("3x5")}, {"gradient", any("3x5")}, square};
     if (momentum != "0.0")
       operands.push_back({"buffer", any("3x5")});
     if (isCentered)
@@ -104,7 +104,7 @@ void addRmsprop(Cases &cases) {
     size_t outputs = operands.size() - 1;
     operands.push_back(rate(0.01));
     cases.push_back(update("rmsprop_update", name, operands,
-                           {number("alpha", "0.99"), number("eps", "1.0e-8"), number("weight_decay", decay),
+                           {number("alpha", "0.99"), number("eps", eps), number("weight_decay", decay),
                             number("momentum", momentum)},
                            std::vector<std::string>(outputs, "3x5x$T")));
   };
@@ -113,6 +113,8 @@ void addRmsprop(Cases &cases) {
   add("momentum", "0.1", "0.9", false);
   add("centered", "0.0", "0.0", true);
   add("centered_momentum", "0.1", "0.9", true);
+  // Rounding may leave the square below that of the mean.
+  add("centered_below_zero", "0.0", "0.0", true, {"square_avg", {"3x5x$T", 0, 1e-4}}, "0.1");
 }
 
 void addAdagrad(Cases &cases) {

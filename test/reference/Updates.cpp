@@ -59,7 +59,7 @@ static Results adamUpdate(ir::AdamUpdateOp op, Operands x) {
   return results;
 }
 
-/// torch.optim.RMSprop, as its documentation writes it.
+/// torch.optim.RMSprop, as its documentation writes it, but for a variance that rounding leaves below 0.
 static Results rmspropUpdate(ir::RmspropUpdateOp op, Operands x) {
   bool hasBuffer = static_cast<bool>(op.getMomentumBuffer()), isCentered = static_cast<bool>(op.getGradAvg());
   Tensor weight = x[0], square = x[2], buffer = hasBuffer ? x[3] : Tensor();
@@ -73,7 +73,7 @@ static Results rmspropUpdate(ir::RmspropUpdateOp op, Operands x) {
     if (isCentered) {
       double &a = mean.elements[i].real;
       a = alpha * a + (1 - alpha) * g;
-      variance -= a * a;
+      variance = std::max(variance - a * a, 0.0);
     }
     double direction = g / (std::sqrt(variance) + op.getEps().convertToDouble());
     if (hasBuffer) {

@@ -66,7 +66,7 @@ SmallVector<Value> RmspropUpdateOp::decompose(OpBuilder &builder) {
   Expr variance = square, mean;
   if (getGradAvg()) {
     mean = withoutDenormals(runningMean(alpha, weight.at(getGradAvg()), gradient));
-    variance = square - mean * mean;
+    variance = max(square - mean * mean, square.constant(0));
   }
   Expr direction = gradient / (sqrt(variance) + getEps().convertToDouble());
   if (getMomentumBuffer())

@@ -63,9 +63,10 @@ def RmspropUpdateOp : Gpuc_UpdateOp<"rmsprop_update", [AttrSizedOperandSegments]
   let summary = "One step of RMSprop";
   let description = [{
     PyTorch's torch.optim.RMSprop [Tieleman and Hinton 2012; centered: Graves 2013]: g ← g + weight_decay · w;
-    v ← α · v + (1 - α) · g²; centered, which is with grad_avg a: a ← α · a + (1 - α) · g and d = sqrt(v - a²), else
-    d = sqrt(v); u = g / (d + ε); with momentum μ: b ← μ · b + u, and u = b; w ← w - lr · u.
-    Rounding may leave v - a² below 0 where a gradient never changes, and the root of that is NaN, as in PyTorch.
+    v ← α · v + (1 - α) · g²; centered, which is with grad_avg a: a ← α · a + (1 - α) · g and d = sqrt(max(v - a², 0)),
+    else d = sqrt(v); u = g / (d + ε); with momentum μ: b ← μ · b + u, and u = b; w ← w - lr · u.
+    v - a² is below 0 where a gradient never changes and rounding leaves it so, of which PyTorch takes the root, NaN,
+    and where v is too small to be kept as a normal number and is 0.
     Results: the weight, v and, of buffer and grad_avg, those that there are.
 
     - (rmsprop_update_C1) gradient and state have the type of the weight.
