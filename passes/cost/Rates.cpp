@@ -12,10 +12,12 @@ using namespace mlir;
 namespace gpuc {
 
 BytesByPlace CacheSizes::sharesAt(int64_t distance) const {
-  const double begin = std::log2(static_cast<double>(near) / 2),
-               end = std::log2(static_cast<double>(far) * 2);
-  const double at = std::clamp((std::log2(static_cast<double>(distance)) - begin) / (end - begin), 0.0, 1.0);
-  return {std::max(0.0, 1 - 2 * at), 1 - std::abs(2 * at - 1), std::max(0.0, 2 * at - 1)};
+  const auto goneBetween = [&](double begin, double end) { // by the logarithm
+    return std::clamp(std::log2(static_cast<double>(distance) / begin) / std::log2(end / begin), 0.0, 1.0);
+  };
+  const auto own = static_cast<double>(near), shared = static_cast<double>(far);
+  const double fromOwn = goneBetween(own / 2, own * 2), fromShared = goneBetween(shared / 4, shared);
+  return {1 - fromOwn, fromOwn * (1 - fromShared), fromOwn * fromShared};
 }
 
 /// What a library has no rate for is of the weight's update that a product hands its tiles to: a kernel's.
@@ -37,8 +39,11 @@ HostRates typicalRates() {
   };
   // As two cores of an EPYC (Zen 4) have them, in round numbers.
   for (size_t family = 0; family < kFamilyCount; ++family)
-    set({static_cast<Family>(family)},
-        {{Unit::command, 50}, {Unit::near, 0.005}, {Unit::far, 0.01}, {Unit::memory, 0.04}});
+    set({static_cast<Family>(family)}, {{Unit::command, 50},
+                                        {Unit::near, 0.005},
+                                        {Unit::far, 0.01},
+                                        {Unit::memory, 0.04},
+                                        {Unit::writeback, 0.04}});
   set({Family::kernel}, {{Unit::row, 1.5},
                          {Unit::chain, 15},
                          {Unit::simple, 0.012},

@@ -14,8 +14,9 @@ struct CacheSizes {
   int64_t far = 32 << 20; ///< That cores share.
 
   /// Where a byte lies if so many bytes, at least 1, it among them, were touched since it was: shares that
-  /// add up to 1. There is no edge up to which a cache holds all: from half of a core's own to twice the
-  /// shared one, by the logarithm, it is partly in the next place, and halfway in the shared one alone.
+  /// add up to 1. There is no edge up to which a cache holds all: from half of a core's own to twice that,
+  /// and from a quarter of the shared one on, which others use too, it is partly in the next place, by the
+  /// logarithm.
   BytesByPlace sharesAt(int64_t distance) const;
 };
 

@@ -14,7 +14,7 @@ namespace gpuc {
 namespace {
 
 constexpr StringLiteral kFormat =
-    "gpuc-rates-3"; ///< Its number grows when families or units change, or what a rate is of.
+    "gpuc-rates-4"; ///< Its number grows when families or units change, or what a rate is of.
 constexpr double kMostNanoseconds = 1e9;
 
 Status malformed(const std::string &name, const std::string &what) {

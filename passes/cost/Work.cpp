@@ -27,9 +27,9 @@ llvm::StringRef nameOf(Family family) {
 
 llvm::StringRef nameOf(Unit unit) {
   static constexpr llvm::StringLiteral kNames[] = {
-      "command", "row",    "chain",   "simple",  "root",      "exponential", "special",
-      "draw",    "fold",   "gather",  "scatter", "transpose", "window",      "comparison",
-      "flop",    "packed", "strided", "stored",  "near",      "far",         "memory"};
+      "command", "row",    "chain",   "simple",    "root",   "exponential", "special", "draw",
+      "fold",    "gather", "scatter", "transpose", "window", "comparison",  "flop",    "packed",
+      "strided", "stored", "near",    "far",       "memory", "writeback"};
   static_assert(std::size(kNames) == kUnitCount);
   return kNames[static_cast<size_t>(unit)];
 }

@@ -57,12 +57,16 @@ enum class Unit : uint8_t {
   near,        ///< Bytes that lie in a core's own cache,
   far,         ///< in the one that cores share,
   memory,      ///< or in neither.
+  writeback,   ///< Bytes that are written and touched again only after caches have handed them on to memory.
 };
-inline constexpr size_t kUnitCount = static_cast<size_t>(Unit::memory) + 1;
+inline constexpr size_t kUnitCount = static_cast<size_t>(Unit::writeback) + 1;
 llvm::StringRef nameOf(Unit unit);
 
 /// Bytes by where they lie: Unit::near, far and memory.
 using BytesByPlace = std::array<double, 3>;
+
+/// Amounts of the units from Unit::near on.
+using Traffic = std::array<double, kUnitCount - static_cast<size_t>(Unit::near)>;
 
 /// What a product's elements are; `full` of what is no product. halfAttention: of 16 bits, too, but by
 /// generated code that does more than to multiply.

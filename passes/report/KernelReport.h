@@ -31,7 +31,7 @@ private:
   double reckoned(plan::CommandOpInterface command) const;
 
   const CostModel &cost_;
-  llvm::DenseMap<mlir::Operation *, BytesByPlace> traffic_;
+  llvm::DenseMap<mlir::Operation *, Traffic> traffic_;
   llvm::DenseMap<mlir::Operation *, double> seen_; ///< What one execution took.
   llvm::DenseSet<mlir::Operation *> forked_;       ///< Parallels whose parts threads take.
   int64_t commands_ = 0;

@@ -15,7 +15,7 @@ class Walk {
 public:
   Walk(plan::ArenaOp arena, const CacheSizes &caches)
       : space_(arena), caches_(caches), pageBytes_(pageBytesOf(arena.getBytes())),
-        pages_(arena.getBytes() / pageBytes_ + 1) {}
+        pages_(arena.getBytes() / pageBytes_ + 1), dirt_(arena.getBytes() / pageBytes_ + 1) {}
 
   /// Once as the first step, whose last touches the second one finds.
   LogicalResult run(plan::ProgramOp program) {
@@ -26,14 +26,20 @@ public:
     return success();
   }
 
-  llvm::DenseMap<Operation *, BytesByPlace> take() && {
-    for (auto &[command, bytes] : bytes_)
-      for (double &place : bytes)
-        place /= static_cast<double>(llvm::product_of(tripCountsAround(command)));
-    return std::move(bytes_);
+  llvm::DenseMap<Operation *, Traffic> take() && {
+    for (auto &[command, amounts] : traffic_)
+      for (double &amount : amounts)
+        amount /= static_cast<double>(llvm::product_of(tripCountsAround(command)));
+    return std::move(traffic_);
   }
 
 private:
+  /// What memory does not have yet.
+  struct Dirt {
+    Operation *writer = nullptr;
+    double share = 0; ///< Of the page.
+  };
+
   /// Small arenas by cache lines, large ones by a few ten thousand pages.
   static int64_t pageBytesOf(int64_t arenaBytes) {
     int64_t bytes = 64;
@@ -70,10 +76,13 @@ private:
     SmallVector<Access> accesses;
     if (failed(space_.append(command, 0, iterations_, accesses)))
       return failure();
-    BytesByPlace &bytes = bytes_[command];
+    traffic_[command]; // of a command that touches nothing, too
     const double share = shareOf(command);
-    for (const Access &access : accesses)
-      touch(access.bytes(), times * (access.write ? 1 : share), isInPlace(access, accesses), bytes);
+    for (const Access &access : accesses) {
+      const Touch touched{command, access.write, isInPlace(access, accesses), times,
+                          access.write ? 1 : share};
+      touch(access.bytes(), touched);
+    }
     return success();
   }
 
@@ -93,14 +102,33 @@ private:
     return all == 0 ? 1 : static_cast<double>(workOf(command).bytesRead) / static_cast<double>(all);
   }
 
-  void touch(ByteRange range, double times, bool isNear, BytesByPlace &bytes) {
+  struct Touch {
+    Operation *command;
+    bool isWrite, isNear;
+    double times; ///< That it stands for.
+    double share; ///< Of the bytes that counts.
+  };
+
+  void touch(ByteRange range, const Touch &touched) {
     for (int64_t page = range.begin / pageBytes_; page * pageBytes_ < range.end; ++page) {
       const int64_t length =
           std::min(range.end, (page + 1) * pageBytes_) - std::max(range.begin, page * pageBytes_);
-      const BytesByPlace shares = sharesOf(pages_.touch(page), isNear);
-      for (auto [place, share] : llvm::zip_equal(bytes, shares))
-        place += times * share * static_cast<double>(length);
+      const double bytes = touched.times * static_cast<double>(length);
+      const BytesByPlace shares = sharesOf(pages_.touch(page), touched.isNear);
+      Traffic &traffic = traffic_[touched.command];
+      for (auto [place, share] : llvm::enumerate(shares))
+        traffic[place] += bytes * touched.share * share;
+      writeBack(dirt_[page], bytes, shares.back());
+      if (touched.isWrite)
+        dirt_[page] = {touched.command, 1};
     }
+  }
+
+  /// What is read from memory was put there since it was written.
+  void writeBack(Dirt &dirt, double bytes, double share) {
+    if (dirt.writer)
+      traffic_[dirt.writer].back() += bytes * dirt.share * share;
+    dirt.share *= 1 - share;
   }
 
   /// A cache has to hold the page and those that were touched since.
@@ -114,14 +142,14 @@ private:
   CacheSizes caches_;
   int64_t pageBytes_;
   StackDistance pages_;
+  std::vector<Dirt> dirt_; ///< Of each page.
   SmallVector<int64_t> iterations_;
-  llvm::DenseMap<Operation *, BytesByPlace> bytes_;
+  llvm::DenseMap<Operation *, Traffic> traffic_;
 };
 
 } // namespace
 
-FailureOr<llvm::DenseMap<Operation *, BytesByPlace>> trafficOf(plan::ProgramOp program,
-                                                               const CacheSizes &caches) {
+FailureOr<llvm::DenseMap<Operation *, Traffic>> trafficOf(plan::ProgramOp program, const CacheSizes &caches) {
   auto arenas = program->getParentOfType<ModuleOp>().getOps<plan::ArenaOp>();
   if (arenas.empty())
     return program.emitError("is not placed: plan-place-buffers comes first"), failure();

@@ -85,8 +85,11 @@ TEST(CacheSizes, HoldLessTheMoreWasTouchedSince) {
   const CacheSizes caches{.near = 1 << 20, .far = 64 << 20};
   EXPECT_EQ(caches.sharesAt(1), (BytesByPlace{1, 0, 0}));
   EXPECT_EQ(caches.sharesAt(caches.near / 2), (BytesByPlace{1, 0, 0}));
-  EXPECT_EQ(caches.sharesAt(8 << 20), (BytesByPlace{0, 1, 0})) << "halfway";
-  EXPECT_EQ(caches.sharesAt(caches.far * 2), (BytesByPlace{0, 0, 1}));
+  EXPECT_EQ(caches.sharesAt(caches.near), (BytesByPlace{0.5, 0.5, 0}));
+  EXPECT_EQ(caches.sharesAt(caches.near * 2), (BytesByPlace{0, 1, 0}));
+  EXPECT_EQ(caches.sharesAt(caches.far / 4), (BytesByPlace{0, 1, 0}));
+  EXPECT_EQ(caches.sharesAt(caches.far / 2), (BytesByPlace{0, 0.5, 0.5})) << "others use it, too";
+  EXPECT_EQ(caches.sharesAt(caches.far), (BytesByPlace{0, 0, 1}));
   EXPECT_EQ(caches.sharesAt(int64_t{1} << 60), (BytesByPlace{0, 0, 1}));
   BytesByPlace last{1, 0, 0};
   for (int64_t distance = 1; distance < (int64_t{1} << 30); distance += distance / 7 + 1) {
@@ -97,7 +100,7 @@ TEST(CacheSizes, HoldLessTheMoreWasTouchedSince) {
     last = shares;
   }
   const CacheSizes one{.near = 1 << 20, .far = 1 << 20};
-  EXPECT_EQ(one.sharesAt(1 << 20), (BytesByPlace{0, 1, 0})) << "of a single cache, too";
+  EXPECT_EQ(one.sharesAt(1 << 20), (BytesByPlace{0.5, 0, 0.5})) << "of a single cache, too";
 }
 
 TEST(FitThreads, FindsSpeedupAndFork) {
@@ -312,7 +315,7 @@ TEST(RatesFile, SaysWhatIsWrongAndTheCure) {
   const std::string cure = "; run gpuc-calibrate again, or remove the file";
   EXPECT_EQ(parseRates("", "rates.json").message(), "rates.json: not JSON" + cure);
   EXPECT_EQ(parseRates("{}", "rates.json").message(), "rates.json: no rates of gpuc-calibrate" + cure);
-  EXPECT_EQ(errorWith("gpuc-rates-3", "gpuc-rates-2"), "rates.json: rates of another version of gpuc" + cure);
+  EXPECT_EQ(errorWith("gpuc-rates-4", "gpuc-rates-3"), "rates.json: rates of another version of gpuc" + cure);
   EXPECT_EQ(errorWith("\"threads\": 2", "\"threads\": 0"),
             "rates.json: its 'threads' is not a number from 1 to 4096" + cure);
   EXPECT_EQ(errorWith("\"cpu\": \"A CPU\"", "\"cpu\": \"A\\nCPU\""),
