@@ -71,6 +71,7 @@ std::vector<ModelToMeasure> modelsToMeasure() {
       {"gpt2", {"layers=1", "heads=4", "width=96", "length=48", "vocabulary=300", "batch=8", "lora=4"}},
       {"gpt2", {"layers=1", "heads=6", "width=384", "length=64", "vocabulary=1200", "batch=2"}},
       {"mlp", {"hidden=1024,1024", "batch=384"}},
+      {"mlp", {"hidden=2048,2048", "batch=128"}},
       {"mlp", {"hidden=3072,3072", "batch=64"}},
       {"convnet", {"size=56", "batch=64"}},
       {"gpt2", {"layers=1", "heads=2", "width=64", "length=256", "vocabulary=8192", "batch=8"}},
@@ -86,6 +87,20 @@ struct StepCommand {
 };
 
 using StepCommands = std::map<std::string, StepCommand>;
+
+/// Nanoseconds of all runs of `train_step` on some threads, of whatever round.
+struct StepTimes {
+  std::vector<double> whole;     // of which no times are taken on the way
+  std::vector<double> profiled;  // of which those of commands are:
+  std::unordered_map<const fb::Command*, std::vector<double>> commands;
+};
+
+struct ModelUnderTest {
+  Plan plan;
+  StepCommands commands;
+  double iterations = 0;  // of all loops in a step
+  StepTimes alone, shared;
+};
 
 struct MeasuredModel {
   StepCommands commands;
@@ -156,31 +171,58 @@ double clockOnce() {
   return clock;
 }
 
-/// Nanoseconds of each of some runs of `train_step`.
-Result<std::vector<double>> runSteps(Session& session, const Plan& plan, double seconds) {
-  constexpr int kLeastSteps = 4, kMostSteps = 400;
-  GPUC_ASSIGN_OR_RETURN(ProgramId step, session.program("train_step"));
-  GPUC_ASSIGN_OR_RETURN(ProgramInputs inputs,
-                        ProgramInputs::gather(plan.info().programs[step.index], {}, /*seed=*/1));
-  GPUC_RETURN_IF_ERROR(session.initialize());
-  std::vector<double> steps;
-  const auto begin = Clock::now();
-  for (int i = 0; i < kLeastSteps || (i < kMostSteps && secondsSince(begin) < seconds); ++i) {
-    const auto at = Clock::now();
-    GPUC_RETURN_IF_ERROR(session.run(step, inputs.views()));
-    GPUC_RETURN_IF_ERROR(session.wait());
-    steps.push_back(std::chrono::duration<double, std::nano>(Clock::now() - at).count());
+/// Runs `train_step` for a moment. The first run, which meets memory that nobody has touched yet, warms up.
+class StepRunner {
+ public:
+  static Result<StepRunner> create(const Plan& plan, int threads, size_t profile_events) {
+    GPUC_ASSIGN_OR_RETURN(
+        Session session,
+        Session::create(plan, {.device = "host", .threads = threads, .profile_events = profile_events}));
+    GPUC_ASSIGN_OR_RETURN(ProgramId step, session.program("train_step"));
+    GPUC_ASSIGN_OR_RETURN(ProgramInputs inputs,
+                          ProgramInputs::gather(plan.info().programs[step.index], {}, /*seed=*/1));
+    StepRunner runner(std::move(session), step, std::move(inputs));
+    GPUC_RETURN_IF_ERROR(runner.session_.initialize());
+    GPUC_RETURN_IF_ERROR(runner.runOnce().status());
+    for (const ProfileEvent& event : runner.session_.profile())
+      runner.warm_ns_ = std::max(runner.warm_ns_, event.end_ns);
+    return runner;
   }
-  return steps;
-}
 
-/// Of a whole step, of which no times are taken on the way: the least of a short one.
-Result<double> measureWholeStep(const Plan& plan, int threads) {
-  GPUC_ASSIGN_OR_RETURN(Session session, Session::create(plan, {.device = "host", .threads = threads}));
-  GPUC_ASSIGN_OR_RETURN(std::vector<double> steps, runSteps(session, plan, /*seconds=*/0.1));
-  const double least = *std::min_element(steps.begin(), steps.end());
-  return std::max(1.0, (least < kLongNanoseconds ? least : median(steps)) - clockOnce());
-}
+  /// Adds nanoseconds of each run.
+  Status run(double seconds, std::vector<double>& steps) {
+    constexpr int kLeastSteps = 2, kMostSteps = 2000;
+    const auto begin = Clock::now();
+    for (int i = 0; i < kLeastSteps || (i < kMostSteps && secondsSince(begin) < seconds); ++i) {
+      GPUC_ASSIGN_OR_RETURN(const double nanoseconds, runOnce());
+      steps.push_back(nanoseconds);
+    }
+    return okStatus();
+  }
+
+  /// Adds those of each command.
+  void takeCommands(std::unordered_map<const fb::Command*, std::vector<double>>& commands) const {
+    for (const ProfileEvent& event : session_.profile())
+      if (event.program == step_.index && event.begin_ns >= warm_ns_)
+        commands[event.command].push_back(static_cast<double>(event.end_ns - event.begin_ns));
+  }
+
+ private:
+  StepRunner(Session session, ProgramId step, ProgramInputs inputs)
+      : session_(std::move(session)), step_(step), inputs_(std::move(inputs)) {}
+
+  Result<double> runOnce() {
+    const auto begin = Clock::now();
+    GPUC_RETURN_IF_ERROR(session_.run(step_, inputs_.views()));
+    GPUC_RETURN_IF_ERROR(session_.wait());
+    return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+  }
+
+  Session session_;
+  ProgramId step_;
+  ProgramInputs inputs_;
+  decltype(ProfileEvent::end_ns) warm_ns_ = 0;
+};
 
 /// Of values that come so often.
 struct Mean {
@@ -193,23 +235,36 @@ struct Mean {
   double value() const { return sum / count; }
 };
 
+/// Some steps as they are, and some whose commands are timed.
+Status runRound(const Plan& plan, int threads, StepTimes& times) {
+  constexpr size_t kEvents = size_t{1} << 17;
+  GPUC_ASSIGN_OR_RETURN(StepRunner plain, StepRunner::create(plan, threads, /*profile_events=*/0));
+  GPUC_RETURN_IF_ERROR(plain.run(/*seconds=*/0.05, times.whole));
+  GPUC_ASSIGN_OR_RETURN(StepRunner timed, StepRunner::create(plan, threads, kEvents));
+  GPUC_RETURN_IF_ERROR(timed.run(/*seconds=*/0.15, times.profiled));
+  timed.takeCommands(times.commands);
+  return okStatus();
+}
+
+/// The least of a short one.
+double wholeStep(StepTimes& times) {
+  const double least = *std::min_element(times.whole.begin(), times.whole.end());
+  return std::max(1.0, (least < kLongNanoseconds ? least : median(times.whole)) - clockOnce());
+}
+
+const fb::Program& stepOf(const Plan& plan) {
+  for (const fb::Program* program : *plan.root().programs())
+    if (program->name()->string_view() == "train_step") return *program;
+  llvm_unreachable("models of the zoo train");
+}
+
 /// By name, nanoseconds of one execution in the mean of all commands of `train_step` that have it: of those
 /// of one shape some may have less to do, as causal attention has.
-Result<std::map<std::string, double>> measureStep(const Plan& plan, int threads) {
-  constexpr size_t kEvents = size_t{1} << 18;
-  GPUC_ASSIGN_OR_RETURN(
-      Session session,
-      Session::create(plan, {.device = "host", .threads = threads, .profile_events = kEvents}));
-  GPUC_ASSIGN_OR_RETURN(ProgramId step, session.program("train_step"));
-  GPUC_ASSIGN_OR_RETURN(const std::vector<double> steps, runSteps(session, plan, /*seconds=*/0.4));
-  const bool is_long = *std::min_element(steps.begin(), steps.end()) >= kLongNanoseconds;
-  std::unordered_map<const fb::Command*, std::vector<double>> times;
-  for (const ProfileEvent& event : session.profile())
-    if (event.program == step.index)
-      times[event.command].push_back(static_cast<double>(event.end_ns - event.begin_ns));
+std::map<std::string, double> commandsByName(const Plan& plan, StepTimes& times) {
+  const bool is_long = *std::min_element(times.profiled.begin(), times.profiled.end()) >= kLongNanoseconds;
   std::map<std::string, Mean> means;
-  for (auto& [command, values] : times)
-    means[nameOf(plan.root(), *plan.root().programs()->Get(step.index), *command)].add(
+  for (auto& [command, values] : times.commands)
+    means[nameOf(plan.root(), stepOf(plan), *command)].add(
         std::max(1.0, (is_long ? median(values) : decile(values)) - clockOnce()), values.size());
   std::map<std::string, double> measured;
   for (const auto& [name, mean] : means) measured[name] = mean.value();
@@ -229,9 +284,8 @@ void bringToStep(StepCommands& commands, double whole_ns) {
   for (auto& [name, command] : commands) command.shared_ns *= sum > 0 ? whole_ns / sum : 1;
 }
 
-/// One model, measured.
-Result<MeasuredModel> measure(const ModelToMeasure& what, const CalibrationOptions& options,
-                              HostRates& rates) {
+Result<ModelUnderTest> compileModel(const ModelToMeasure& what, const CalibrationOptions& options,
+                                    HostRates& rates) {
   GPUC_ASSIGN_OR_RETURN(nn::Model model, models::buildZooModel(what.name, what.settings));
   Compiler compiler;
   CompilerOptions compile;
@@ -244,28 +298,40 @@ Result<MeasuredModel> measure(const ModelToMeasure& what, const CalibrationOptio
   GPUC_ASSIGN_OR_RETURN(std::string file, compiler.emit(*module, compile));
   GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::parse(std::move(file)));
   rates.target = plan.info().target_name;
-  GPUC_ASSIGN_OR_RETURN(auto alone, measureStep(plan, 1));
+  return ModelUnderTest{std::move(plan), std::move(commands), countIterations(*module), {}, {}};
+}
+
+/// What came of all rounds.
+MeasuredModel conclude(ModelUnderTest model) {
+  const std::map<std::string, double> alone = commandsByName(model.plan, model.alone);
   std::map<std::string, double> shared;
-  if (options.threads > 1) {
-    GPUC_ASSIGN_OR_RETURN(shared, measureStep(plan, options.threads));
-  }
-  for (auto& [name, command] : commands) {
+  const bool is_shared = !model.shared.whole.empty();
+  if (is_shared) shared = commandsByName(model.plan, model.shared);
+  for (auto& [name, command] : model.commands) {
     if (auto found = alone.find(name); found != alone.end()) command.alone_ns = found->second;
     if (auto found = shared.find(name); found != shared.end()) command.shared_ns = found->second;
   }
-  std::erase_if(commands, [](const auto& entry) { return entry.second.alone_ns == 0; });
-  GPUC_ASSIGN_OR_RETURN(const double whole, measureWholeStep(plan, 1));
-  StepSample step{.nanoseconds = whole, .iterations = countIterations(*module)};
-  for (const auto& [name, command] : commands)
+  std::erase_if(model.commands, [](const auto& entry) { return entry.second.alone_ns == 0; });
+  StepSample step{.nanoseconds = wholeStep(model.alone), .iterations = model.iterations};
+  for (const auto& [name, command] : model.commands)
     step.commandsNanoseconds += command.executions * command.alone_ns;
   const double part = partUnmeasured(step);
   step.commandsNanoseconds *= part;
-  for (auto& [name, command] : commands) command.alone_ns *= part;
-  if (options.threads > 1) {
-    GPUC_ASSIGN_OR_RETURN(const double whole_shared, measureWholeStep(plan, options.threads));
-    bringToStep(commands, whole_shared);
-  }
-  return MeasuredModel{std::move(commands), step};
+  for (auto& [name, command] : model.commands) command.alone_ns *= part;
+  if (is_shared) bringToStep(model.commands, wholeStep(model.shared));
+  return {std::move(model.commands), step};
+}
+
+/// All models, in turn: a core's speed changes within seconds, and models that are measured only once, each
+/// at another speed, would not go together.
+Status measureInTurn(std::vector<ModelUnderTest>& models, int threads) {
+  constexpr int kRounds = 3;
+  for (int round = 0; round < kRounds; ++round)
+    for (ModelUnderTest& model : models) {
+      GPUC_RETURN_IF_ERROR(runRound(model.plan, 1, model.alone));
+      if (threads > 1) GPUC_RETURN_IF_ERROR(runRound(model.plan, threads, model.shared));
+    }
+  return okStatus();
 }
 
 /// Of half of all steps' time the error is at most this.
@@ -293,11 +359,17 @@ Result<Calibration> calibrate(const CalibrationOptions& options) {
   result.rates.cpu = device->info().name;
   result.rates.threads = options.threads;
   result.rates.caches = probeCaches(cachesHere());
+  std::vector<ModelUnderTest> models;
+  for (const ModelToMeasure& model : modelsToMeasure()) {
+    GPUC_ASSIGN_OR_RETURN(ModelUnderTest compiled, compileModel(model, options, result.rates));
+    models.push_back(std::move(compiled));
+  }
+  GPUC_RETURN_IF_ERROR(measureInTurn(models, options.threads));
   std::vector<Sample> samples;
   std::vector<SharedSample> shared;
   std::vector<StepSample> steps;
-  for (const ModelToMeasure& model : modelsToMeasure()) {
-    GPUC_ASSIGN_OR_RETURN(const MeasuredModel measured, measure(model, options, result.rates));
+  for (ModelUnderTest& model : models) {
+    const MeasuredModel measured = conclude(std::move(model));
     const StepCommands& commands = measured.commands;
     // Of a longer one what else the machine does is the most that is left.
     if (measured.step.nanoseconds < kLongNanoseconds) steps.push_back(measured.step);
