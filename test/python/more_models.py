@@ -2,7 +2,7 @@
 
 import torch
 from third_party_models import (
-    CLASSES, LENGTH, SIZES, WORDS, First, bert, decoder, images, picture_transformer, segmentation, timm_model, torchvision_model,
+    CLASSES, LENGTH, SIZES, WORDS, First, bert, decoder, images, segmentation, timm_model, torchvision_model,
     vit_pytorch_model, words, x_decoder,
 )  # fmt: skip
 from torch import nn
@@ -137,13 +137,16 @@ def diffusers_dit():
     from diffusers import DiTTransformer2DModel
     model = DiTTransformer2DModel(num_attention_heads=2, attention_head_dim=8, in_channels=3, num_layers=2, sample_size=16, patch_size=4,
                                   norm_num_groups=4, num_embeds_ada_norm=10)
+    for part in model.modules():
+        if hasattr(part, "dropout_prob"):
+            part.dropout_prob = 0  # Labels that are left out at random.
     return Called(model, lambda m, x, t: m(x, t, class_labels=torch.tensor([1, 2, 3, 4])).sample), \
         {**images(16), "t": torch.randint(0, 10, (4,))}, "mse"
 
 
-def monai_net(name, channels=1, size=16, loss="mse", **arguments):
+def monai_net(name, of_pictures=1, size=16, loss="mse", **arguments):
     import monai.networks.nets as nets
-    return getattr(nets, name)(**arguments), images(size, channels), loss
+    return getattr(nets, name)(**arguments), images(size, of_pictures), loss
 
 
 def x_encoder_decoder():
@@ -208,7 +211,8 @@ MORE_MODELS = {
     "transformers-marian": lambda: encoder_decoder("Marian"),
     "transformers-whisper": whisper,
     "transformers-hubert": hubert,
-    "transformers-beit": lambda: picture_transformer("Beit"),
+    "transformers-beit": lambda: picture_model("Beit", 16, image_size=16, patch_size=8, hidden_dropout_prob=0, attention_probs_dropout_prob=0,
+                                               drop_path_rate=0.0, **SIZES),
     "transformers-dinov2": lambda: picture_model("Dinov2", 16, image_size=16, patch_size=8, hidden_size=16, num_hidden_layers=2,
                                                  num_attention_heads=2, mlp_ratio=2),
     "transformers-swin": lambda: picture_model("Swin", image_size=32, patch_size=4, embed_dim=8, depths=[1, 1], num_heads=[2, 2],
