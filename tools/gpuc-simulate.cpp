@@ -18,6 +18,7 @@ namespace {
 struct Request {
   std::string input;
   std::optional<std::string> device, link, shard, json, trace;
+  std::optional<int64_t> copyBandwidth;
   std::string network = "infiniband", ranks = "1,8,64,512,4096";
   std::optional<std::string> stragglers;
   std::vector<gpuc::RecipeFlag> recipe = gpuc::recipeFlags();
@@ -73,10 +74,7 @@ gpuc::Status readFlags(Request& request) {
   GPUC_RETURN_IF_ERROR(at("--target", gpuc::checkTarget(options.target)));
   GPUC_RETURN_IF_ERROR(gpuc::checkRecipeFlags(request.recipe));
   GPUC_RETURN_IF_ERROR(at("--checkpoint", gpuc::Compiler().checkCheckpoint(options.train.checkpoint)));
-  const bool isCuda = options.target.starts_with("cuda");
-  GPUC_RETURN_IF_ERROR(readLink("--link",
-                                request.link.value_or((isCuda ? gpuc::kDeviceLink : gpuc::kHostLink).str()),
-                                simulation.network.within));
+  if (request.link) GPUC_RETURN_IF_ERROR(readLink("--link", *request.link, simulation.network.within));
   GPUC_RETURN_IF_ERROR(readLink("--network", request.network, simulation.network.between));
   if (request.stragglers)
     GPUC_RETURN_IF_ERROR(at("--stragglers", readStragglers(*request.stragglers, simulation.disturbance)));
@@ -133,6 +131,13 @@ class Plans {
 
   const std::optional<gpuc::Schedule>& ofOneRank() const { return ofOneRank_; }
 
+  /// Of a text that has a target, and else by the flags.
+  bool areOfHost() const {
+    auto made = (*step_)->getAttrOfType<gpuc::plan::TargetAttr>(gpuc::plan::kTargetAttr);
+    return made ? made.getKind() == gpuc::plan::TargetKind::host
+                : !llvm::StringRef(options_.target).starts_with("cuda");
+  }
+
  private:
   /// The text of the step, and what is left to say of it: none of what stands there.
   gpuc::Result<mlir::OwningOpRef<mlir::ModuleOp>> stepOf(int64_t number, gpuc::CompilerOptions& options) {
@@ -182,12 +187,28 @@ class Plans {
   std::map<std::tuple<int64_t, std::string, int64_t>, gpuc::Schedule> known_;
 };
 
+/// What nobody has said: between the ranks of a host the link is memory, and whatever it is, the cores that
+/// compute copy what is exchanged, as fast as over memory.
+gpuc::Status fillIn(const Request& request, bool isHost, gpuc::SimulationOptions& simulation) {
+  gpuc::Link& within = simulation.network.within;
+  if (!request.link) {
+    GPUC_ASSIGN_OR_RETURN(within, gpuc::parseLink(isHost ? gpuc::kHostLink : gpuc::kDeviceLink));
+  }
+  GPUC_ASSIGN_OR_RETURN(const gpuc::Link memory, gpuc::parseLink(gpuc::kHostLink));
+  if (request.copyBandwidth)
+    simulation.copyNanosecondsPerByte = 1e9 / static_cast<double>(*request.copyBandwidth);
+  else if (isHost)
+    simulation.copyNanosecondsPerByte = 1 / (within.takesCores ? within : memory).bytesPerNanosecond;
+  return gpuc::okStatus();
+}
+
 gpuc::Status run(Request& request) {
   std::string outputs[] = {request.json.value_or(""), request.trace.value_or("")};
   GPUC_RETURN_IF_ERROR(gpuc::checkOutputFiles(outputs, {&request.input, 1}));
   GPUC_RETURN_IF_ERROR(request.predictions.take(/*predicts=*/true, request.options));
   Plans plans(request);
   GPUC_RETURN_IF_ERROR(plans.read());
+  GPUC_RETURN_IF_ERROR(fillIn(request, plans.areOfHost(), request.simulation));
   const gpuc::SimulationOptions& simulation = request.simulation;
   const gpuc::SimulatedPlans simulated = {
       .planFor = [&](int64_t ranks, const gpuc::Link& link,
@@ -209,7 +230,7 @@ gpuc::Status run(Request& request) {
 static int tool(int argc, char** argv) {
   gpuc::endInOneLineOnLlvmErrors();
   Request request;
-  std::optional<int64_t> batch, optLevel, copyBandwidth;
+  std::optional<int64_t> batch, optLevel;
   int64_t seed = 0;
   gpuc::Disturbance& disturbance = request.simulation.disturbance;
   gpuc::CommandLine cli("gpuc-simulate",
@@ -224,9 +245,9 @@ static int tool(int argc, char** argv) {
                 "GPUs, default); nvlink:bandwidth=475GB,latency=10: bytes that a rank sends in a second, and "
                 "microseconds of a message");
   cli.addString("network", &request.network, "LINK", "of each rank to those of other machines");
-  cli.addSize("copy-bandwidth", &copyBandwidth,
-              "a second, at which the cores that compute copy what is exchanged beside it, as on the host "
-              "(default: others do)")
+  cli.addSize("copy-bandwidth", &request.copyBandwidth,
+              "a second, at which the cores that compute copy what is exchanged beside it (default: on the "
+              "host as over memory; of GPUs nothing is copied)")
       .range(1);
   cli.addSize("bucket-size", &request.simulation.bucketBytes,
               "as gpuc-compile's: most bytes of a bucket; 0: what suits the link")
@@ -264,7 +285,6 @@ static int tool(int argc, char** argv) {
   if (std::optional<int> exitCode = cli.parse(argc, argv)) return *exitCode;
 
   if (batch) request.options.train.batch = *batch;
-  if (copyBandwidth) request.simulation.copyNanosecondsPerByte = 1e9 / static_cast<double>(*copyBandwidth);
   if (optLevel) request.options.optLevel = static_cast<int>(*optLevel);
   request.options.train.fuse = optLevel != 0;
   disturbance.seed = static_cast<uint64_t>(seed);
