@@ -4,21 +4,63 @@
 #include <nanobind/nanobind.h>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "python/bindings/exchange.h"
 
 namespace gpuc {
 
-/// Looks whether something has changed, without a call of Python's; what that is, gpuc/step.py says.
+/// What a dictionary had, by identity: nothing but its own memory is read to see that it still has that.
+class DictSnapshot {
+ public:
+  explicit DictSnapshot(PyObject* dict) {
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);)
+      entries_.emplace_back(nanobind::borrow(key), nanobind::borrow(value));
+  }
+
+  bool isOf(PyObject* dict) const {
+    if (PyDict_GET_SIZE(dict) != static_cast<Py_ssize_t>(entries_.size())) return false;
+    PyObject *key, *value;
+    size_t i = 0;
+    for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value); ++i)
+      if (entries_[i].first.ptr() != key || entries_[i].second.ptr() != value) return false;
+    return true;
+  }
+
+  int traverse(visitproc visit, void* arg) const {
+    for (const auto& [key, value] : entries_) {
+      Py_VISIT(key.ptr());
+      Py_VISIT(value.ptr());
+    }
+    return 0;
+  }
+
+ private:
+  std::vector<std::pair<nanobind::object, nanobind::object>> entries_;
+};
+
+/// Looks whether something has changed, without a call of Python's; what that is, gpuc/step.py says. The step
+/// has emptied the caches of what is looked at here, so that what counts is how many places that are.
 class StepWatch {
  public:
   /// `watched`: of each tensor and module of `net` (name, object, a tensor's address or None, the name of an
-  /// attribute, its value); `rates`: [group, variable, what was written last]; `numbers`: (group, [(key,
-  /// value)]) of each group of `optimizer`, which may be None.
+  /// attribute, its value), of which `each_time` are looked at each `period` steps, the next in turn;
+  /// `rates`: [group, variable, what was written last]; `numbers`: (group, [(key, value)]) of each group of
+  /// `optimizer`, which may be None.
   StepWatch(const TensorExchange& exchange, const nanobind::object& net, const nanobind::list& watched,
-            const nanobind::list& rates, const nanobind::list& numbers, const nanobind::object& optimizer)
-      : exchange_(&exchange), net_(net), rates_(rates), numbers_(numbers), optimizer_(optimizer) {
+            size_t each_time, size_t period, const nanobind::list& rates, const nanobind::list& numbers,
+            const nanobind::object& optimizer)
+      : exchange_(&exchange),
+        each_time_(each_time),
+        period_(period),
+        net_(net),
+        of_net_(nanobind::getattr(net, "__dict__")),
+        rates_(rates),
+        numbers_(numbers),
+        optimizer_(optimizer),
+        groups_(numbers.size()) {
     for (nanobind::handle entry : watched) {
       const nanobind::object address = entry[2];
       Watched each{entry[1], std::nullopt, entry[3], entry[4]};
@@ -27,7 +69,10 @@ class StepWatch {
     }
   }
 
-  bool isTraining() const { return nanobind::getattr(net_, training_).ptr() == Py_True; }
+  bool isTraining() const {
+    PyObject* own = PyDict_GetItem(of_net_.ptr(), training_.ptr());
+    return own ? own == Py_True : nanobind::getattr(net_, training_).ptr() == Py_True;
+  }
 
   /// Whether all rates are what was written last.
   bool areRatesWritten() const {
@@ -36,17 +81,25 @@ class StepWatch {
     return true;
   }
 
-  /// Whether tensors and modules are what they were.
-  bool areAllAsTheyWere() const {
+  /// Whether all tensors lie where they did.
+  bool areAllWhereTheyWere() const {
     for (const Watched& watched : watched_)
-      if (!isAsItWas(watched)) return false;
+      if (!isWhereItWas(watched)) return false;
     return true;
   }
 
-  /// Whether there are as many groups as there were, and one of them, another in each turn, has its numbers.
-  bool areGroupsAsTheyWere(size_t turn) const {
+  /// Whether tensors and modules whose turn it is are what they were.
+  bool areSomeAsTheyWere(size_t step) const {
+    if (step % period_ != 0) return true;
+    for (size_t i = 0; i < each_time_ && i < watched_.size(); ++i)
+      if (!isAsItWas(watched_[(step / period_ * each_time_ + i) % watched_.size()])) return false;
+    return true;
+  }
+
+  /// Whether there are as many groups as there were, and one of them, another in each step, has its numbers.
+  bool areGroupsAsTheyWere(size_t step) {
     const size_t groups = numbers_.size();
-    return groups == 0 || (hasItsNumbers(PyList_GET_ITEM(numbers_.ptr(), turn % groups)) &&
+    return groups == 0 || (hasItsNumbers(step % groups) &&
                            nanobind::len(nanobind::getattr(optimizer_, param_groups_)) == groups);
   }
 
@@ -57,7 +110,10 @@ class StepWatch {
       Py_VISIT(watched.attribute.ptr());
       Py_VISIT(watched.value.ptr());
     }
-    for (PyObject* held : {net_.ptr(), rates_.ptr(), numbers_.ptr(), optimizer_.ptr()}) Py_VISIT(held);
+    for (const std::optional<DictSnapshot>& group : groups_)
+      if (int found = group ? group->traverse(visit, arg) : 0) return found;
+    for (PyObject* held : {net_.ptr(), of_net_.ptr(), rates_.ptr(), numbers_.ptr(), optimizer_.ptr()})
+      Py_VISIT(held);
     return 0;
   }
 
@@ -75,19 +131,28 @@ class StepWatch {
            PyFloat_AS_DOUBLE(rate) == PyFloat_AS_DOUBLE(last);
   }
 
-  bool isAsItWas(const Watched& watched) const {
+  bool isWhereItWas(const Watched& watched) const {
     nanobind::dlpack::dltensor seen;
-    if (watched.address && (!exchange_->see(watched.object.ptr(), seen) ||
-                            reinterpret_cast<uintptr_t>(addressOf(seen)) != *watched.address))
-      return false;
-    return nanobind::getattr(watched.object, watched.attribute).is(watched.value);
+    return !watched.address || (exchange_->see(watched.object.ptr(), seen) &&
+                                reinterpret_cast<uintptr_t>(addressOf(seen)) == *watched.address);
+  }
+  bool isAsItWas(const Watched& watched) const {
+    return isWhereItWas(watched) && nanobind::getattr(watched.object, watched.attribute).is(watched.value);
   }
 
-  static bool hasItsNumbers(PyObject* group) {
-    PyObject* numbers = PyTuple_GET_ITEM(group, 1);
+  bool hasItsNumbers(size_t index) {
+    PyObject* group = PyList_GET_ITEM(numbers_.ptr(), index);
+    PyObject* dict = PyTuple_GET_ITEM(group, 0);
+    if (groups_[index] && groups_[index]->isOf(dict)) return true;
+    if (!hasNumbers(dict, PyTuple_GET_ITEM(group, 1))) return false;
+    groups_[index].emplace(dict);
+    return true;
+  }
+
+  static bool hasNumbers(PyObject* dict, PyObject* numbers) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(numbers); ++i) {
       PyObject* pair = PyList_GET_ITEM(numbers, i);
-      PyObject* value = PyDict_GetItem(PyTuple_GET_ITEM(group, 0), PyTuple_GET_ITEM(pair, 0));
+      PyObject* value = PyDict_GetItem(dict, PyTuple_GET_ITEM(pair, 0));
       if (!value || PyObject_RichCompareBool(value, PyTuple_GET_ITEM(pair, 1), Py_EQ) != 1)
         return PyErr_Clear(), false;
     }
@@ -95,10 +160,12 @@ class StepWatch {
   }
 
   const TensorExchange* exchange_;
+  size_t each_time_, period_;
   std::vector<Watched> watched_;
-  nanobind::object net_;
+  nanobind::object net_, of_net_;
   nanobind::list rates_, numbers_;
   nanobind::object optimizer_;
+  std::vector<std::optional<DictSnapshot>> groups_;  // when they last had their numbers
   // Names, made once.
   nanobind::str lr_ = nanobind::str("lr"), training_ = nanobind::str("training"),
                 param_groups_ = nanobind::str("param_groups");

@@ -67,7 +67,7 @@ class Step(Plan):
     """What gpuc.compile gives: gpuc.step.Step, which is loaded with torch."""
 
     report: dict[str, Any]
-    def __call__(self, *args: Any, **kwargs: Any) -> float: ...
+    def sync(self) -> None: ...
     def predict(self, *args: Any) -> torch.Tensor | list[torch.Tensor]: ...
 
 class Epoch:
@@ -99,6 +99,7 @@ def compile(
     ema: float | None = None,
     accumulate: int = 1,
     data_parallel: bool = False,
+    shard: Literal["optimizer", "gradients"] | None = None,
     check_numerics: bool = False,
     memory_budget: int | None = None,
     checkpoint: str | None = None,

@@ -25,7 +25,7 @@ def bytes_of(tensor):
     import numpy
 
     if hasattr(tensor, "detach"):  # NumPy does not have all of torch's types.
-        tensor = tensor.detach().contiguous().reshape(-1).view(sys.modules["torch"].uint8)
+        tensor = tensor.detach().resolve_neg().contiguous().reshape(-1).view(sys.modules["torch"].uint8)
     return numpy.ascontiguousarray(tensor).tobytes()
 
 

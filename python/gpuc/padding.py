@@ -43,15 +43,16 @@ def filled(tensor, shape, filler):
     """A tensor with fewer rows than `shape` has, with more of what `filler` makes of it."""
     missing = shape[0] - tensor.shape[0] if len(shape) else 0
     if not missing:
-        return tensor.detach().contiguous()
+        return tensor.detach().resolve_neg().contiguous()
     return torch.cat([tensor.detach(), filler(tensor).detach().expand(missing, *tensor.shape[1:])])
 
 
 class Padding:
     """Of one step: fills up batches, and knows whether that may be. `expected`: by program, type and shape of its inputs."""
 
-    def __init__(self, session, functions, expected, rank):
+    def __init__(self, session, functions, expected, rank, shares):
         self.session, self.expected, self.rank = session, expected, rank
+        self.shares = shares
         self.mixes = mixes_in_training(functions)
         self.mixes_in_evaluation = None  # Tried when there is a first ragged batch.
 
@@ -85,6 +86,8 @@ class Padding:
             return "the loss is no single mean or sum, of which rows could be left out"
         if program == "train_step" and self.mixes:
             return self.mixes
+        if self.shares:
+            return "it takes all ranks that share something out to try whether what one row gives hangs on others"
         if self.mixes_in_evaluation is None:
             self.mixes_in_evaluation = self.try_mixing(tensors, rows)
         return "what one row gives hangs on others" if self.mixes_in_evaluation else None

@@ -56,6 +56,7 @@ class Plan:
         self._session = _runtime.Session(file, device=device, threads=threads, seed=seed, join=ranks.join)
         self._session.initialize()
         self._ranks = None if self._session.ranks is None else ranks.joined()
+        self._shares = frozenset(self._session.shares())  # What ranks share out.
         self.origin = None  # The file that the variables come from; None: they began as the recipe says.
         if self._ranks:
             self._ranks.agree(plan=digest(file), seed=self._session.seed)
@@ -65,6 +66,9 @@ class Plan:
         with self._together():
             return self._mean_of("train_step", batch, named)
 
+    def _check_places(self):
+        """Before the state is read or written: a module's step looks whether that is still the module's."""
+
     def _together(self):
         """Around what ranks do together: who fails alone tells the others."""
         return Together(self._ranks) if self._ranks else ALONE
@@ -73,13 +77,15 @@ class Plan:
 
     def eval_step(self, *args, **kwargs):
         """The mean loss of a batch, without dropout and the like."""
+        self._check_places()
         total, count = self._evaluate(args, kwargs)
         return total / count
 
     def evaluate(self, batches):
         """Of all batches of a data set, each of the shapes that were compiled; of several ranks each has its own batches."""
+        self._check_places()
         total = count = number = 0
-        for batch in batches:
+        for batch in self._in_step(batches):
             its_total, its_count = self._evaluate(*split_batch(batch))
             total += its_total
             count += its_count
@@ -91,22 +97,46 @@ class Plan:
             raise Error("there is no batch to evaluate")
         return Evaluation(total / count, number)
 
+    def _in_step(self, batches):
+        """Of ranks that share something out, which takes all of them to evaluate a batch: an error if one has more."""
+        if not self._shares or not self._ranks:
+            yield from batches
+            return
+        batches = iter(batches)
+        while True:
+            batch = next(batches, None)
+            have = self._ranks.gather(batch is not None)
+            if True not in have:
+                return
+            if False in have:
+                raise Error(f"rank {have.index(False)} has fewer batches than rank {have.index(True)} to evaluate, and ranks share out "
+                            "what each of them takes (shard=): give all of them as many")  # fmt: skip
+            yield batch
+
     def run(self, program, *tensors):
         """Runs a program of the plan by its name, and returns copies of its outputs, NumPy arrays."""
         import numpy
 
+        self._check_places()
         self._session.run(program, *tensors)
         count = len(self._session.outputs(program))
         return [numpy.from_dlpack(self._session.output(program, i)).copy() for i in range(count)]
 
     def variable(self, name):
-        """The variable itself, which shares its memory: numpy.from_dlpack and torch.from_dlpack take it."""
-        return self._session.variable(name)
+        """The variable itself, which shares its memory: numpy.from_dlpack and torch.from_dlpack take it. Of what ranks share
+        out a copy, for which all of them ask at once."""
+        self._check_places()
+        return self._session.read(name) if name in self._shares else self._session.variable(name)
 
     def restore(self, path):
         """Takes all variables from a file that `save` or gpuc.fit has written, or gpuc-train; it has to fit the plan."""
+        self._check_places()
         self._session.restore(str(path))
         self.origin = pathlib.Path(path)
+        self._take_restored()
+
+    def _take_restored(self):
+        """What a module's step has to know when variables have come from a file."""
 
     @property
     def variables(self):
@@ -130,18 +160,25 @@ class Plan:
 
     def save(self, path):
         """Writes the plan, and its variables as safetensors beside it; gpuc.load reads both, without torch. Of several ranks
-        the first writes."""
+        the first writes; where they share something out, all of them call it."""
         path = pathlib.Path(path)
         if path.suffix == ".safetensors":
             raise Error(f"'{path}' is where the variables go: give a name that ends in .plan")
         if path.is_dir():
             raise Error(f"cannot write {path}: Is a directory")
+        self._check_places()
+        with self._together() if self._shares else ALONE:
+            self._write(path)
+
+    def _write(self, path):
+        variables, described = str(path.with_suffix(".safetensors")), {OF_PLAN: digest(self._session.plan)}
         if not self._is_first:
+            self._session.save(variables, described, writes=False)
             return
         whole = path.with_name(path.name + ".partial")  # Until it is complete, and its variables are written.
         try:
             whole.write_bytes(self._session.plan)
-            self._session.save(str(path.with_suffix(".safetensors")), {OF_PLAN: digest(self._session.plan)})
+            self._session.save(variables, described, writes=True)
             whole.replace(path)
         except OSError as error:
             raise Error(f"cannot write {path}: {error.strerror}") from None

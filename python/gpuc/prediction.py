@@ -10,7 +10,8 @@ from gpuc.parts import cut, has_rows
 class Prediction:
     """Of one step; `most`: rows that a batch has, which are computed in parts if it was compiled so."""
 
-    def __init__(self, session, batch, most):
+    def __init__(self, session, batch, most, shares):
+        self.shares = shares
         self.session, self.batch, self.most = session, batch, most
         self.shapes = [tuple(shape) for _, _, shape in session.inputs("predict")]
         self.outputs = session.outputs("predict")
@@ -21,6 +22,9 @@ class Prediction:
         rows = self.rows_of(tensors)
         if not rows:
             return self.run(tensors)
+        if self.shares:
+            raise Error(f"predict got {rows} rows where {self.most} were compiled, and ranks share something out (shard=), so that all of "
+                        f"them compute the same parts: give it {self.most}")  # fmt: skip
         self.check(rows)
         parts = [self.run_part(cut(tensors, self.shapes, begin, begin + self.batch), min(self.batch, rows - begin))
                  for begin in range(0, rows, self.batch)]  # fmt: skip

@@ -11,6 +11,7 @@ from torch.utils import _pytree as pytree
 from gpuc import _compiler, _runtime, ranks
 from gpuc.batches import bytes_of, checksum_of, split_batch
 from gpuc.capture import TYPES, Recorder, check_hooks
+from gpuc.copies import Copies, Look
 from gpuc.errors import Error, Problem, refuse
 from gpuc.optimizers import Optimizer
 from gpuc.padding import Padding
@@ -21,8 +22,8 @@ from gpuc.prediction import Prediction
 
 
 def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=None, precision=None, ema=None, accumulate=1,
-                 data_parallel=False, check_numerics=False, memory_budget=None, checkpoint=None, predict=True, target="auto", device="auto",
-                 threads=0, seed=None):  # fmt: skip
+                 data_parallel=False, shard=None, check_numerics=False, memory_budget=None, checkpoint=None, predict=True,
+                 target="auto", device="auto", threads=0, seed=None):  # fmt: skip
     """Compiles the training of `net` for batches like `example`.
 
     `loss` is called with what `net` gives of all but the last tensor of a batch, and that last one; None: the first
@@ -37,6 +38,8 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
                                ("accumulate", accumulate, 1)):  # fmt: skip
         if value is not None and (not isinstance(value, int) or value < least):
             raise Error(f"{name} is {value!r}: give a whole number of at least {least}")
+    if shard and not data_parallel:
+        raise Error(f"shard={shard!r} is what ranks do that train together: give data_parallel=True, or leave it out")
     ranks.check_launched(data_parallel)
     check_hooks(net)
     args, kwargs = split_batch(example)
@@ -45,6 +48,7 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     for part in pytree.tree_leaves((args, kwargs)):
         if not isinstance(part, torch.Tensor):
             raise Error(f"a part of the batch, target or input, is no tensor: {part!r}; give the module a default for it")
+    warn_of_gradients((args, kwargs), "the example has")
     reader = None if isinstance(optimizer, str) else Optimizer(optimizer)
     recorder = Recorder(net, loss, trained_of(net, loss, reader))
     if reader:
@@ -62,6 +66,8 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
         entries.append(("accumulate", str(accumulate)))
     if data_parallel:
         entries.append(("data_parallel", "true"))
+    if shard and ranks.world_size() > 1:
+        entries += [("shard", shard), ("world_size", str(ranks.world_size()))]
     plan, report, warned = _compiler.compile(text, type(net).__name__, entries, target=target, seed=seed,
                                              memory_budget=memory_budget, checkpoint=checkpoint or "",
                                              check_numerics=check_numerics, predict=predict or loss is None)  # fmt: skip
@@ -71,6 +77,14 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
 
 
 OPTIONS = tuple(inspect.signature(compile_step).parameters)[4:]  # What is known by its name.
+
+
+def warn_of_gradients(batch, who):
+    """Eager mode would give inputs theirs."""
+    wanting = sum(isinstance(each, torch.Tensor) and each.requires_grad for each in pytree.tree_leaves(batch))
+    if wanting:
+        ranks.warn(f"{who} {wanting} input{'s' if wanting > 1 else ''} with requires_grad=True, and a step gives gradients to parameters "
+                   "alone: .grad stays as it is; pass x.detach(), or make it a parameter of the module", stacklevel=4)  # fmt: skip
 
 
 def trained_of(net, loss, reader):
@@ -105,7 +119,7 @@ def lower(graph):
 
 
 STEPS_BETWEEN_LOOKS = 100  # Of ranks at one another.
-MOST_STEPS_BETWEEN_CHECKS = 100  # Of tensors and modules; as many steps as there are tensors, if those are fewer.
+STEPS_BETWEEN_CHECKS, MOST_STEPS_UNCHECKED = 8, 2000  # Of tensors and layers: none waits for longer.
 SAMPLE = 128  # Elements of each tensor that they compare.
 
 
@@ -133,27 +147,39 @@ class Step(Plan):
         flat = pytree.tree_structure((tuple(range(len(args))), {}))
         self._is_flat = self._structure == flat
         self._check_inputs(recorder)
-        self._padding = Padding(self._session, recorder.functions, self._expected, self._ranks.rank if self._ranks else 0)
+        self._padding = Padding(self._session, recorder.functions, self._expected, self._ranks.rank if self._ranks else 0,
+                                bool(self._shares))  # fmt: skip
         self._rows, self._rows_of_part = (self._padding.batch_of(program) for program in ("train_step", "evaluate"))
         self._prediction = None  # Made when it is first asked for.
+        self._copies = Copies(self._session, self._tensors)
         self._share()
         self._net = recorder.net
         self._watched = [(name, each, each.data_ptr() if name in self._plan_variables else None, "requires_grad", each.requires_grad)
                          for name, each in self._tensors.items()]  # fmt: skip
         self._watched += [(name, each, None, "training", each.training) for name, each in self._net.named_modules() if name]
-        self._period = max(1, min(len(self._tensors), MOST_STEPS_BETWEEN_CHECKS))
+        # So many of them are looked at each time, the next in turn: a small step has emptied the caches of all of them.
+        self._each_time = -(-len(self._watched) * STEPS_BETWEEN_CHECKS // MOST_STEPS_UNCHECKED)
         self._steps = 0  # If there is no quick step, which counts them.
         self._numbers = reader.compiled_numbers() if reader else []
-        self._rates, self._counter = self._share_rates(), torch.from_dlpack(self.variable("step"))
+        self._rates, self._counter = self._share_rates(), self._view("step")
         if reader:
             self._share_state()
         self._quick = self._make_quick()
         self._session.share_variables()
+        if self._shares:
+            self._begin_copies(recorder)
 
-    def __call__(self, *args, **kwargs):
-        """One update; returns the mean loss of the batch, a float. Of several ranks each has its rows of the batch."""
-        if self._quick and not kwargs and (loss := self._quick(args)) is not None:
-            return loss
+    def _begin_copies(self, recorder):
+        """All ranks have the first one's from now on; who looks at the module's tensors sees the last step's."""
+        self._copies.are_stale = True
+        self.sync()
+        look = Look(self)
+        for owner in (recorder.net, recorder.loss):
+            if isinstance(owner, torch.nn.Module):
+                look.join(owner)
+
+    def _call(self, *args, **kwargs):
+        """What a quick step leaves to Python, or there is none."""
         if not self._ranks:
             return self._update(args, kwargs)
         with self._together():
@@ -173,23 +199,25 @@ class Step(Plan):
             self._steps = steps
 
     def _update(self, args, kwargs):
+        if self._next == 0:
+            warn_of_gradients((args, kwargs), "the first batch has")
         self._check_changes()
+        self._copies.take()
         for entry in self._rates:
             group, rate, last = entry
             if group["lr"] != last:
                 entry[2] = float(group["lr"])
                 rate.fill_(entry[2])
+        self._copies.are_stale = bool(self._shares)
         return self._mean_of("train_step", args, kwargs)
-
-    step = __call__
 
     def _make_quick(self):
         """An update of a batch as it was compiled for, where nothing has changed since; None: it is left to _update."""
         if self._ranks or not self._is_flat or not _runtime.QuickStep.serves(torch.Tensor):
             return None
         optimizer = self._reader.torch if self._reader else None
-        return _runtime.QuickStep(self._session, torch.Tensor, self._net, self._watched, self._rates, self._numbers, optimizer,
-                                  self._period)  # fmt: skip
+        return _runtime.QuickStep(self._session, torch.Tensor, self._net, self._watched, self._each_time, STEPS_BETWEEN_CHECKS,
+                                  self._rates, self._numbers, optimizer)  # fmt: skip
 
     def _warnings(self):
         """Of all ranks, for the first to say."""
@@ -211,9 +239,17 @@ class Step(Plan):
             ranks.warn(f"ranks {same[0]} and {same[1]} train on the same batch: give each rank rows of its own, by a "
                        "DistributedSampler(dataset, num_replicas=gpuc.world_size(), rank=gpuc.rank())", stacklevel=3)  # fmt: skip
 
-    def restore(self, path):
-        super().restore(path)
-        self._forget_rates()
+    def _take_restored(self):
+        """The plan has other rates than were written last: those of param_groups are written anew."""
+        for entry in self._rates:
+            entry[2] = None
+        self._copies.are_stale = True
+
+    def sync(self):
+        """What ranks share out (shard=) lies whole in no memory of the plan: brings the module's tensors up to date. All ranks
+        call it at once; state_dict(), load_state_dict() and eager calls of the module do, too."""
+        with self._together():
+            self._copies.bring()
 
     def predict(self, *args):
         """What the module in eval mode gives: copies, one tensor or a list."""
@@ -221,7 +257,8 @@ class Step(Plan):
             raise Error("the plan was compiled with predict=False: leave that out, or call the module in eager mode"
                         if self._has_loss else
                         "a module that computes its loss itself has no inputs without targets: call it in eager mode")
-        self._prediction = self._prediction or Prediction(self._session, self._rows_of_part, self._rows)
+        self._check_places()
+        self._prediction = self._prediction or Prediction(self._session, self._rows_of_part, self._rows, bool(self._shares))
         outputs = self._prediction(pytree.tree_leaves(args))
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -243,6 +280,9 @@ class Step(Plan):
             return super()._evaluate(args, kwargs)
         tensors, whole = [torch.as_tensor(each) for each in self._flatten(args, kwargs)], self._expected["train_step"]
         rows = self._padding.rows_of("train_step", tensors)
+        if rows and self._shares:
+            raise Error(f"the batch has {rows} rows where {self._rows} were compiled, and ranks share something out (shard=), so that all of "
+                        "them evaluate the same parts: DataLoader(drop_last=True) leaves it out")  # fmt: skip
         if not rows:
             for tensor, (dtype, shape) in zip(tensors, whole):
                 self._explain(tensor, dtype, shape)
@@ -264,7 +304,7 @@ class Step(Plan):
             tensors = self._flatten(tensors, {})
         for tensor, (dtype, shape) in zip(tensors, expected):
             if (not isinstance(tensor, torch.Tensor) or tensor.shape != shape or tensor.dtype != dtype or not tensor.is_cpu
-                    or not tensor.is_contiguous()):  # fmt: skip
+                    or not tensor.is_contiguous() or tensor.is_neg()):  # fmt: skip
                 return self._mean_of_others(program, tensors)
             addresses.append(tensor.data_ptr())
         return self._session.mean_at(program, *addresses)
@@ -307,16 +347,17 @@ class Step(Plan):
     #
 
     def _view(self, name):
-        return torch.from_dlpack(self.variable(name))
+        return torch.from_dlpack(self._session.variable(name))
 
     def _share(self):
         """The plan's variables take the values of the module's tensors, and their place."""
         for name, tensor in self._tensors.items():
-            if name not in self._plan_variables:
+            if name not in self._plan_variables or name in self._shares:
                 continue
             view = self._view(name)
             view.copy_(tensor.detach())
             tensor.data = view
+        self._copies.begin()
 
     def _share_rates(self):
         self._groups_of_rates = []
@@ -326,11 +367,6 @@ class Step(Plan):
         groups = self._reader.torch.param_groups
         self._groups_of_rates = [number for number, name in enumerate(names) if name in self._plan_variables]
         return [[groups[number], self._view(names[number]), None] for number in self._groups_of_rates]
-
-    def _forget_rates(self):
-        """The plan has other rates than were written last: those of param_groups are written anew."""
-        for entry in self._rates:
-            entry[2] = None
 
     def _share_state(self):
         """opt.state's tensors become the plan's; its step counts are written when someone asks for them."""
@@ -362,43 +398,63 @@ class Step(Plan):
         for parameter, slot, name in self._slots():
             known = state.get(parameter, {})
             held = known.get(SLOTS.get(slot, slot))
-            view = self._view(name)
-            if held is not None and held.data_ptr() != view.data_ptr():
+            if held is None:
+                continue
+            if name in self._shares:
+                self._copies.write(name, held)
+            elif held.data_ptr() != (view := self._view(name)).data_ptr():
                 view.copy_(held)
                 known[SLOTS.get(slot, slot)] = view
-            if held is not None:
-                steps = max(steps, int(known.get("step", 1)))
+            steps = max(steps, int(known.get("step", 1)))
         if steps:
             self._counter.fill_(steps)
 
     def _publish(self):
         """What the plan has goes into opt.state, if a step was made."""
+        self.sync()
         steps = int(self._counter)
         if not steps:
             return
         for parameter, slot, name in self._slots():
             known = self._reader.torch.state[parameter]
-            if known.get(SLOTS.get(slot, slot)) is None:
+            if name in self._shares:
+                known[SLOTS.get(slot, slot)] = self._copies.read(name)
+            elif known.get(SLOTS.get(slot, slot)) is None:
                 known[SLOTS.get(slot, slot)] = self._view(name)
             if self._reader.name != "sgd":
                 known["step"] = torch.tensor(float(steps), dtype=torch.float32)
 
     def _check_changes(self):
-        """What a compiled step would not notice else: one group of the optimizer, and now and then all tensors and modules."""
+        """What a compiled step would not notice else: a group of the optimizer in each step, and a tensor or a layer."""
         if not self._net.training:
             raise Error("net is in eval mode, and the step was compiled in training mode: call net.train() before it (eval_step, evaluate "
                         "and predict need no net.eval())")  # fmt: skip
-        if self._next % self._period == 0:
-            for name, watched, address, attribute, value in self._watched:
-                if address is not None and watched.data_ptr() != address:
-                    raise Error(f"'{name}' has other memory than when the step was compiled (p.data = …, net.to(…), another "
-                                "gpuc.compile): write into it, p.copy_(…), or compile again")  # fmt: skip
-                if getattr(watched, attribute) != value:
-                    raise Error(f"{attribute} of '{name}' is {not value}, and was {value} when the step was compiled: compile again, or "
-                                "set it back")  # fmt: skip
+        time, rest = divmod(self._next, STEPS_BETWEEN_CHECKS)
+        if rest == 0 and self._watched:
+            for turn in range(time * self._each_time, (time + 1) * self._each_time):
+                self._check_watched(*self._watched[turn % len(self._watched)])
         if self._numbers:
             self._check_group(*self._numbers[self._next % len(self._numbers)])
         self._next += 1
+
+    def _check_watched(self, name, watched, address, attribute, value):
+        self._check_place(name, watched, address)
+        if getattr(watched, attribute) != value:
+            raise Error(f"{attribute} of '{name}' is {not value}, and was {value} when the step was compiled: compile again, or "
+                        "set it back")  # fmt: skip
+
+    @staticmethod
+    def _check_place(name, watched, address):
+        if address is not None and watched.data_ptr() != address:
+            raise Error(f"'{name}' has other memory than when the step was compiled (p.data = …, net.to(…), another "
+                        "gpuc.compile): write into it, p.copy_(…), or compile again")  # fmt: skip
+
+    def _check_places(self):
+        self._copies.take()
+        if self._quick and self._quick.is_all_where_it_was():
+            return
+        for name, watched, address, *_ in self._watched:
+            self._check_place(name, watched, address)
 
     def _check_group(self, group, numbers):
         for key, value in numbers:
@@ -408,6 +464,8 @@ class Step(Plan):
         if len(self._reader.torch.param_groups) != len(self._numbers):
             raise Error("the optimizer has other groups than when the step was compiled: compile again")
 
+
+Step.step = Step.__call__ = _runtime.step_call(Step)
 
 # Where the recipe's name of a slot is not torch's.
 SLOTS = {}

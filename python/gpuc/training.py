@@ -204,6 +204,7 @@ class Run:
                         "hidden from gpuc.fit")  # fmt: skip
 
     def end_epoch(self):
+        self.step._check_places()
         val_loss = None if self.val is None else self.step.evaluate(self.val).loss
         epoch = Epoch(len(self.epochs) + 1, self.steps, self.loss_sum / self.loss_count, val_loss)
         self.epochs.append(epoch)
@@ -213,9 +214,9 @@ class Run:
         validation = "" if val_loss is None else f"  validation {val_loss:.4f}"
         is_best = best_of(self.epochs) is epoch
         self.progress.note(f"epoch {epoch.epoch}  step {epoch.step}  loss {epoch.loss:.4f}{validation}{'  best so far' if is_best else ''}")
-        if self.folder and is_best and self.step._is_first:
+        if self.folder and is_best:
             described = {OF_PLAN: digest(self.step._session.plan), "epoch": str(epoch.epoch), "loss": repr(epoch.watched)}
-            self.step._session.save(str(self.folder / BEST), described)
+            self.step._session.save(str(self.folder / BEST), described, writes=self.step._is_first)
         self.save()
         if self.is_stop_wanted():
             self.end_by_hand()
@@ -268,9 +269,10 @@ class Run:
     def save(self):
         if self.checkpoints is None or self.saved == (len(self.epochs), self.in_epoch):
             return
+        self.step._check_places()
         self.saved = len(self.epochs), self.in_epoch
         state = self.state_text()
-        if not self.step._is_first:
+        if not self.step._is_first and not self.step._shares:
             return
         self.checkpoints.save(self.step._session, step=self.steps, epoch=len(self.epochs), step_in_epoch=self.in_epoch,
                               global_batch=self.global_batch(), samples=samples_of(self.loader, self.rows()),
@@ -331,7 +333,7 @@ class Run:
         for group, rate in zip(self.groups(), state["rates"]):
             group["lr"] = rate
         self.step.origin = pathlib.Path(file)
-        getattr(self.step, "_forget_rates", lambda: None)()
+        self.step._take_restored()
         draws.restore(own["drawn"], self.loader, self.val)
         self.progress.note(f"going on from {file}, after step {self.steps}")
 

@@ -8,6 +8,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import warnings
 import weakref
 
@@ -18,6 +19,7 @@ from torch.nn import functional as F
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import gpuc  # noqa: E402
+from gpuc.batches import checksum_of  # noqa: E402
 from modules import Gpt, Mlp, ResNet, cases, eager_losses  # noqa: E402
 
 
@@ -135,7 +137,7 @@ class Loop(unittest.TestCase):
         self.optimizer.param_groups[0]["momentum"] = 0
         self.net.fc2.bias.requires_grad_(False)
         with self.assertRaisesRegex(gpuc.Error, "requires_grad of 'fc2.bias'"):
-            for _ in range(4):
+            for _ in range(8 * len(step._watched) + 8):
                 step(*self.batch)
         self.net.fc2.bias.requires_grad_(True)
         self.optimizer.add_param_group({"params": [nn.Parameter(torch.zeros(1))]})
@@ -152,7 +154,7 @@ class Loop(unittest.TestCase):
         step(*self.batch)
         self.net.fc2.eval()
         with self.assertRaisesRegex(gpuc.Error, "training of 'fc2' is False, and was True"):
-            for _ in range(20):
+            for _ in range(8 * len(step._watched) + 8):
                 step(*self.batch)
 
     def test_groups_that_load_state_dict_has_made(self):
@@ -181,6 +183,10 @@ class Loop(unittest.TestCase):
         x, y = self.batch
         step(x, y)
         self.assertIsNotNone(step._quick((torch.cat((x, x))[4:], y)))
+        with unittest.mock.patch.object(step, "_call", side_effect=AssertionError):
+            self.assertEqual([type(call(x, y)) for call in (step, step.step)], [float, float])
+            self.assertRaises(AssertionError, step, x[:3], y)
+            self.assertRaises(AssertionError, step, x=x, y=y)
 
         class Marked(torch.Tensor):
             pass
@@ -459,8 +465,79 @@ class Lines(unittest.TestCase):
             step(x, torch.tensor([0, 3, 0, 0]))
         net.fc1.weight.data = torch.zeros(8, 6)
         with self.assertRaisesRegex(gpuc.Error, "'fc1.weight' has other memory"):
-            for _ in range(4):
+            for _ in range(8 * len(step._watched) + 8):
                 step(*batch)
+
+    def test_a_tensor_elsewhere_is_found_at_every_access_to_state(self):
+        net, batch = Mlp(), (torch.randn(4, 6), torch.randint(0, 3, (4,)))
+        step = gpuc.compile(net, nn.CrossEntropyLoss(), "sgd:lr=0.1", batch)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "net.plan"
+            step.save(path)
+            net.fc2.bias.data = torch.zeros(3)
+            for access in (lambda: step.save(path), lambda: step.restore(path.with_suffix(".safetensors")), lambda: step.variable("step"),
+                           lambda: step.evaluate([batch]), lambda: step.eval_step(*batch), lambda: step.predict(batch[0]),
+                           lambda: step.run("eval_step", *batch), lambda: gpuc.fit(step, [batch], progress=False)):  # fmt: skip
+                with self.assertRaisesRegex(gpuc.Error, "'fc2.bias' has other memory"):
+                    access()
+
+    def test_inputs_that_want_gradients(self):
+        """They get none, which is said when the step is compiled, and of its first batch, once."""
+        (x, y), net = (torch.randn(4, 6), torch.randint(0, 3, (4,))), Mlp()
+        text = "1 input with requires_grad=True, and a step gives gradients to parameters alone"
+        with self.assertWarnsRegex(UserWarning, f"the example has {text}") as said:
+            gpuc.compile(net, nn.CrossEntropyLoss(), "sgd:lr=0.1", (x.clone().requires_grad_(), y))
+        self.assertEqual(said.filename, __file__)
+        step = gpuc.compile(net, nn.CrossEntropyLoss(), "sgd:lr=0.1", (x, y))
+        with self.assertWarnsRegex(UserWarning, f"the first batch has {text}") as said:
+            step(x.clone().requires_grad_(), y)
+        self.assertEqual(said.filename, __file__)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            step(x.clone().requires_grad_(), y)
+
+    def test_negation_that_torch_has_put_off(self):
+        """A bit of a tensor, which DLPack does not tell: wherever a step reads one, it is negated."""
+        x, y = torch.randn(4, 6).double(), torch.randint(0, 3, (4,))
+        negated = torch._neg_view(x)
+
+        def results(x, make=lambda values: nn.Parameter(values)):
+            torch.manual_seed(0)
+            net = Mlp().double()
+            net.fc1.weight = make(net.fc1.weight.detach())
+            step = gpuc.compile(net, nn.CrossEntropyLoss(), "sgd:lr=0.1", (x, y))
+            losses = [step(x, y) for _ in range(3)]
+            with tempfile.TemporaryDirectory() as folder:
+                step.save(f"{folder}/net.plan")
+                losses.append(gpuc.load(f"{folder}/net.plan")(x, y))
+            return [*losses, step(x[:3], y[:3]), step.eval_step(x, y), step.predict(x).tolist(), step.predict(x[:3]).tolist(),
+                    checksum_of((x, y), {})]  # fmt: skip
+
+        self.assertTrue(negated.is_neg() and negated.is_contiguous())
+        expected = results(-x)
+        self.assertEqual(results(negated), expected)
+        self.assertEqual(results(-x, lambda values: nn.Parameter(torch._neg_view(-values))), expected)
+
+    def test_one_negated_batch_among_others(self):
+        x, y = torch.randn(4, 6).double(), torch.randint(0, 3, (4,))
+
+        def losses(negated):
+            torch.manual_seed(0)
+            step = gpuc.compile(net := Mlp().double(), nn.CrossEntropyLoss(), "sgd:lr=0.1", (x, y))
+            return [step(negated if turn == 6 else x, y) for turn in range(10)], [each.tolist() for each in net.parameters()]
+
+        self.assertEqual(losses(torch._neg_view(x)), losses(-x))
+
+    def test_tensors_and_layers_are_looked_at_in_turns(self):
+        """None waits longer than 2000 steps: of many some are looked at each eighth one."""
+        net, batch = nn.Sequential(*[nn.Linear(1, 1) for _ in range(170)]), (torch.ones(1, 1), torch.ones(1, 1))
+        step = gpuc.compile(net, F.mse_loss, "sgd:lr=0", batch, predict=False)
+        self.assertEqual((len(step._watched), step._each_time), (3 * 170, 3))
+        for call in (step, lambda *given: step._update(given, {})):
+            net[100].weight.data = net[100].weight.data.clone()
+            with self.assertRaisesRegex(gpuc.Error, "'100.weight' has other memory"):
+                for _ in range(1400):
+                    call(*batch)
 
 
 def written(a, b):

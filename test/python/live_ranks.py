@@ -1,6 +1,8 @@
 """data_parallel=True under torchrun and mpirun; run by torch_test.py with a Python that has torch."""
 
+import copy
 import pathlib
+import pickle
 import sys
 import unittest
 import warnings
@@ -90,6 +92,56 @@ def ragged():
     return {"losses": [step(x[mine], y[mine]) for _ in range(3)], "state": state_of(net, optimizer)}
 
 
+def shared_out():
+    """As `together` and `alone`, with eager mode in between: the module and the optimizer are read, written, copied, and go on."""
+    on_ranks = gpuc.world_size() > 1
+    net, optimizer, step = compiled(own_seed=gpuc.rank(), **({"data_parallel": True, "shard": "optimizer"} if on_ranks else {"accumulate": RANKS}))
+    loaders = [loader_of(data_set(), rank) for rank in range(RANKS)]
+    loader = loaders[gpuc.rank()] if on_ranks else RowsOfRanks(loaders)
+    start, first = state_of(net, optimizer), [step(*batch) for batch in loader]
+    x, y = data_set()[:ROWS]
+    net[0].p = 0.0
+    whole = net(x).double().sum().item()
+    copied = pickle.loads(pickle.dumps(net))(x).sum().item()
+    for _ in range(2):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    net[0].p = 0.3
+    between = state_of(net, optimizer)
+    saved = copy.deepcopy((net.state_dict(), optimizer.state_dict()))
+    second = [step(*batch) for batch in loader]
+    net.load_state_dict(saved[0])
+    optimizer.load_state_dict(saved[1])
+    third = [step(*batch) for batch in loader]
+    return {"start": start, "losses": [first, second, third], "eager": [whole, copied], "between": between,
+            "state": state_of(net, optimizer), "predicted": step.predict(data_set()[: step._rows][0])[:ROWS].tolist()}  # fmt: skip
+
+
+def shared_gradients():
+    on_ranks = gpuc.world_size() > 1
+    options = {"data_parallel": True, "shard": "gradients", "accumulate": 2} if on_ranks else {"accumulate": 2 * RANKS}
+    data = data_set(RANKS * ROWS)
+    mine = slice(gpuc.rank() * ROWS, (gpuc.rank() + 1) * ROWS) if on_ranks else slice(None)
+    net, optimizer, step = compiled(example=data[mine], **options)
+    return {"losses": [step(*data[mine]) for _ in range(5)], "state": state_of(net, optimizer)}
+
+
+def refused_of_shares():
+    """What takes all ranks, and what would be lost."""
+    net, _, step = compiled(data_parallel=True, shard="optimizer")
+    x, y = data_set()[gpuc.rank() * ROWS : (gpuc.rank() + 1) * ROWS]
+    step(x, y)
+    errors = []
+    for what in (lambda: step.eval_step(x[:3], y[:3]), lambda: step.predict(x[:3]), lambda: step.evaluate([(x, y)] * (1 + gpuc.rank())),
+                 lambda: (net[1].fc1.weight.detach().mul_(2), step.variable("step"))):  # fmt: skip
+        try:
+            what()
+        except gpuc.Error as error:
+            errors.append(str(error))
+    return {"errors": errors}
+
+
 def said_of(what):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -115,10 +167,11 @@ def other_sampler():
     gpuc.fit(compiled(data_parallel=True)[2], loader_of(data_set(), 0))
 
 
-TASKS = alone, together, ragged, drawn, same_batch, each_by_itself, other_rates, other_sampler
+TASKS = (alone, together, ragged, drawn, shared_out, shared_gradients, refused_of_shares, same_batch, each_by_itself, other_rates,
+         other_sampler)  # fmt: skip
 
 
-class Case(Launched):
+class OnRanks(Launched):
     script = __file__
 
     def ranks(self, task, fails=False):
@@ -127,6 +180,14 @@ class Case(Launched):
         self.assertEqual((status != 0, len(results)), (fails, RANKS), said)
         return results
 
+    def alike(self, task):
+        """What all ranks gave, the same."""
+        ours, others = self.ranks(task)
+        self.assertEqual(ours, others)
+        return ours
+
+
+class Case(OnRanks):
     def test_bits_of_one_that_computes_their_parts(self):
         """Dropout on, weights and what the optimizer keeps, and the loss of evaluation to rounding."""
         ours, others = self.ranks("together")
@@ -155,6 +216,38 @@ class Case(Launched):
         waiting, failing = self.ranks("other_sampler", fails=True)
         self.assertIn("loader's sampler is for rank 0 of 2, and this is rank 1 of 2: give it num_replicas", failing["error"])
         self.assertIn("rank 1 failed: loader's sampler", waiting["error"])
+
+
+def flat(value):
+    """All numbers of it."""
+    if isinstance(value, dict):
+        value = value.values()
+    return [value] if isinstance(value, float) else [number for each in value for number in flat(each)]
+
+
+class WhatRanksShareOut(OnRanks, unittest.TestCase):
+    launcher = TORCHRUN
+
+    def test_bits_of_one_that_computes_their_parts(self):
+        """Of weights and what the optimizer keeps, before, in and after eager mode."""
+        self.assertEqual(self.alike("shared_out"), shared_out())
+
+    def test_gradients(self):
+        """To rounding: sums over microbatches are taken in another order."""
+        ours, expected = flat(self.alike("shared_gradients")), flat(shared_gradients())
+        self.assertEqual(len(ours), len(expected))
+        self.assertLess(max(abs(one - other) for one, other in zip(ours, expected)), 1e-12)
+
+    def test_what_is_refused(self):
+        ragged, few, unequal, stale = self.alike("refused_of_shares")["errors"]
+        self.assertIn("cannot be padded (it takes all ranks that share something out", ragged)
+        self.assertIn("predict got 3 rows where 4 were compiled, and ranks share something out", few)
+        self.assertIn("rank 0 has fewer batches than rank 1 to evaluate", unequal)
+        self.assertIn("'1.fc1.weight' was written where it was not what the last step had left", stale)
+        with self.assertRaisesRegex(gpuc.Error, "shard='optimizer' is what ranks do that train together: give data_parallel=True"):
+            compiled(shard="optimizer")
+        with self.assertWarnsRegex(UserWarning, "this one trains alone"):
+            compiled(data_parallel=True, shard="optimizer")
 
 
 class Torchrun(Case, unittest.TestCase):

@@ -54,40 +54,52 @@ class Loader:
                 yield [each[gpuc.rank() * rows :][:rows].copy() for each in whole]
 
 
-def plan_of(recording):
+def plan_of(recording, shard=None):
     recording.recipe.append(("data_parallel", "true") if gpuc.world_size() > 1 else ("accumulate", str(RANKS)))
+    if shard and gpuc.world_size() > 1:
+        recording.recipe += [("shard", shard), ("world_size", str(RANKS))]
     return recording.plan()
 
 
-def train(name, **_):
+def train(name, shard=None, **_):
     recording = Recording(name)
-    plan = plan_of(recording)
+    plan = plan_of(recording, shard)
     losses = [plan.step(*batch) for batch in Loader(recording.batch)]
     return {"losses": losses, "variables": variables_of(plan)}
 
 
-def fit(folder, epochs, **options):
+def fit(folder, epochs, shard=None, **options):
     recording = Recording("mlp")
-    plan = plan_of(recording)
+    plan = plan_of(recording, shard)
     done = gpuc.fit(plan, Loader(recording.batch), epochs=epochs, checkpoint_dir=folder, checkpoint_every=2, **options)
+    plan.restore(done.best_path)
     return {"losses": [each.loss for each in done.epochs], "variables": variables_of(plan)}
 
 
-def fit_in_two_goes(folder, **_):
-    fit(folder, 1)
+def fit_in_two_goes(folder, shard=None, **_):
+    fit(folder, 1, shard)
     random.seed(99)
-    return fit(folder, 3, resume=True)
+    return fit(folder, 3, shard, resume=True)
 
 
-def save(folder, **_):
+def save(folder, shard=None, **_):
     recording = Recording("mlp")
-    plan = plan_of(recording)
+    plan = plan_of(recording, shard)
     path = pathlib.Path(folder) / "saved.plan"
     plan.step(*next(iter(Loader(recording.batch))))
     plan.save(path)
     plan._ranks.gather(None)  # Until it is written.
     loaded = gpuc.load(path)
     return {"losses": [loaded.step(*batch) for batch in Loader(recording.batch)]}
+
+
+def load(folder, **_):
+    gpuc.load(pathlib.Path(folder) / "saved.plan")
+
+
+def evaluate_other_lengths(shard=None, **_):
+    recording = Recording("mlp")
+    plan_of(recording, shard).evaluate(list(Loader(recording.batch))[gpuc.rank() :])
 
 
 def fail(**_):
@@ -118,7 +130,7 @@ def other_lengths(**_):
     gpuc.fit(plan_of(recording), list(Loader(recording.batch))[gpuc.rank() :])
 
 
-TASKS = train, fit, fit_in_two_goes, save, fail, end_early, other_seed, other_lengths
+TASKS = train, fit, fit_in_two_goes, save, load, evaluate_other_lengths, fail, end_early, other_seed, other_lengths
 
 
 #
@@ -161,9 +173,26 @@ class Case(Launched):
     def test_saved_and_loaded(self):
         self.on_ranks("save", folder=str(self.folder))
 
-    def errors(self, task):
+    def test_what_ranks_share_out(self):
+        """Weights and what the optimizer keeps: the same bits, and whole files, which only so many ranks load."""
+        for name in "mlp", "gpt":
+            with self.subTest(name):
+                self.assertEqual(self.on_ranks("train", name=name, shard="optimizer")[0], self.alone("train", name=name))
+        alone = self.alone("fit", folder=str(self.folder / "alone"), epochs=3)
+        for task in "fit", "fit_in_two_goes":
+            self.assertEqual(self.on_ranks(task, folder=str(self.folder / task), epochs=3, shard="optimizer")[0], alone)
+        saved, _ = self.on_ranks("save", folder=str(self.folder), shard="optimizer")
+        self.assertEqual(saved, self.on_ranks("save", folder=str(self.folder))[0])
+        self.on_ranks("save", folder=str(self.folder), shard="optimizer")
+        status, _, said = self.launch("load", launcher=(), folder=str(self.folder))
+        self.assertNotEqual(status, 0)
+        self.assertRegex(said, "saved.plan: .*2 ranks.* 1")
+        for error in self.errors("evaluate_other_lengths", shard="optimizer"):
+            self.assertIn("rank 1 has fewer batches than rank 0 to evaluate, and ranks share out", error)
+
+    def errors(self, task, **options):
         """Of each rank."""
-        status, results, said = self.launch(task)
+        status, results, said = self.launch(task, **options)
         self.assertNotEqual(status, 0, said)
         self.assertEqual(len(results), RANKS, said)
         return [result.get("error") for result in results]
