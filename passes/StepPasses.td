@@ -27,8 +27,9 @@ def SpecializeBatchPass : GpucPass<"gpuc-specialize-batch"> {
 def SyncBatchNormPass : GpucPass<"gpuc-sync-batch-norm"> {
   let summary = "Have batch norms count the rows of all ranks";
   let description = [{
-    As PyTorch's `SyncBatchNorm.convert_sync_batchnorm`, if the recipe has `sync_batch_norm = true`. What is over the batch is seen by its
-    leading `?`, so that this comes before `gpuc-specialize-batch`. A batch norm in a loop is an error, and so is a model that has none.
+    As PyTorch's `SyncBatchNorm.convert_sync_batchnorm`, if the recipe has `sync_batch_norm = true`. What is over the
+    batch is seen by its leading `?`, so that this comes before `gpuc-specialize-batch`, or a frontend has marked it which
+    knew the batch (`gpuc.has_rows`). A batch norm in a loop is an error, and so is a model that has none.
 
     Before:
     ```mlir

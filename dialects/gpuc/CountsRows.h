@@ -9,9 +9,9 @@ namespace gpuc {
 /// inference form that a frontend has made.
 inline constexpr llvm::StringLiteral kCountsRowsAttr = "gpuc.counts_rows";
 
-/// Of an argument of the loss, and of an op in it that draws at random: its leading dimension is the batch,
-/// or what it draws is for rows of the batch, though no leading `?` shows it, as the frontend has known the
-/// batch.
+/// Of an argument of the loss, and of an op in it that draws at random or is a batch norm: its leading
+/// dimension is the batch, or what it draws or normalises is of rows of the batch, though no leading `?`
+/// shows it, as the frontend has known the batch.
 inline constexpr llvm::StringLiteral kHasRowsAttr = "gpuc.has_rows";
 
 } // namespace gpuc

@@ -2,7 +2,7 @@
 //
 // torch.export has known all shapes, so that no leading `?` says it. An input has rows if its first dimension
 // is the batch's. What is drawn at random is for rows if it hangs on such an input, or if it hangs on nothing
-// and its own first dimension is that.
+// and its own first dimension is that. A batch norm is of rows if it hangs on such an input.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +38,7 @@ void markRows(func::FuncOp loss, int64_t batch) {
     if (!readsRows && !drawsRows)
       continue;
     rows.insert(op.result_begin(), op.result_end());
-    if (draws)
+    if (draws || isa<ir::BatchNormOp>(op))
       op.setAttr(kHasRowsAttr, attributes.getUnitAttr());
   }
 }

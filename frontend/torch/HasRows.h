@@ -7,7 +7,7 @@
 
 namespace gpuc::torch {
 
-/// Says it (kHasRowsAttr) of the arguments of a loss, and of what is drawn in it.
+/// Says it (kHasRowsAttr) of the arguments of a loss, of what is drawn in it, and of its batch norms.
 void markRows(mlir::func::FuncOp loss, int64_t batch);
 
 } // namespace gpuc::torch

@@ -1,11 +1,12 @@
 //===- SyncBatchNorm.cpp - Statistics of the global batch ---------------------===//
 //
 // Contract: where the recipe has `sync_batch_norm`, each gpuc.batch_norm over the batch, as its leading `?`
-// shows, is marked with `sync`. What that means the op says itself; that rows which hold no sample are not
-// counted is MaskPadding.cpp's concern.
+// shows or a frontend has said, is marked with `sync`. What that means the op says itself; that rows which
+// hold no sample are not counted is MaskPadding.cpp's concern.
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/gpuc/CountsRows.h"
 #include "passes/Passes.h"
 #include "passes/batch/Parts.h"
 
@@ -30,11 +31,15 @@ class SyncBatchNormPass : public impl::SyncBatchNormPassBase<SyncBatchNormPass> 
       markAllAnalysesPreserved(); // nor is the module verified again
   }
 
+  static bool isOverTheBatch(ir::BatchNormOp norm) {
+    return isDynamic(norm.getOperand().getType()) || norm->hasAttr(kHasRowsAttr);
+  }
+
   LogicalResult markNorms(ir::RecipeOp recipe) {
     bool found = false;
     WalkResult walked = getOperation().walk([&](ir::BatchNormOp norm) -> WalkResult {
       found |= norm.getSync();
-      if (norm.getSync() || !isDynamic(norm.getOperand().getType()))
+      if (norm.getSync() || !isOverTheBatch(norm))
         return WalkResult::advance();
       if (!isa<func::FuncOp>(norm->getParentOp()))
         return norm.emitOpError("stands in a loop, in which norms of several ranks cannot be one: leave out "

@@ -100,6 +100,7 @@ def compile(
     accumulate: int = 1,
     data_parallel: bool = False,
     shard: Literal["optimizer", "gradients"] | None = None,
+    sync_batch_norm: bool = False,
     check_numerics: bool = False,
     memory_budget: int | None = None,
     checkpoint: str | None = None,

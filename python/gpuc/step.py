@@ -22,8 +22,8 @@ from gpuc.prediction import Prediction
 
 
 def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=None, precision=None, ema=None, accumulate=1,
-                 data_parallel=False, shard=None, check_numerics=False, memory_budget=None, checkpoint=None, predict=True,
-                 target="auto", device="auto", threads=0, seed=None):  # fmt: skip
+                 data_parallel=False, shard=None, sync_batch_norm=False, check_numerics=False, memory_budget=None, checkpoint=None,
+                 predict=True, target="auto", device="auto", threads=0, seed=None):  # fmt: skip
     """Compiles the training of `net` for batches like `example`.
 
     `loss` is called with what `net` gives of all but the last tensor of a batch, and that last one; None: the first
@@ -40,6 +40,8 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
             raise Error(f"{name} is {value!r}: give a whole number of at least {least}")
     if shard and not data_parallel:
         raise Error(f"shard={shard!r} is what ranks do that train together: give data_parallel=True, or leave it out")
+    if sync_batch_norm and not data_parallel:
+        raise Error("sync_batch_norm=True is what ranks do that train together: give data_parallel=True, or leave it out")
     ranks.check_launched(data_parallel)
     check_hooks(net)
     args, kwargs = split_batch(example)
@@ -66,6 +68,8 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
         entries.append(("accumulate", str(accumulate)))
     if data_parallel:
         entries.append(("data_parallel", "true"))
+    if sync_batch_norm:
+        entries.append(("sync_batch_norm", "true"))
     if shard and ranks.world_size() > 1:
         entries += [("shard", shard), ("world_size", str(ranks.world_size()))]
     plan, report, warned = _compiler.compile(text, type(net).__name__, entries, target=target, seed=seed,

@@ -71,3 +71,25 @@ module @alone {
   }
   gpuc.recipe { loss = @loss, batch = 4, data_parallel = true }
 }
+
+// -----
+
+// A frontend that has known the batch says which norms are over it.
+// CHECK-LABEL: module @known
+// CHECK:         gpuc.batch_norm %{{.*}} running %{{[^ ]*}}, %{{[^ ]*}} weight %{{[^ ]*}} sync {gpuc.has_rows} : (tensor<4x3xf32>
+// CHECK:         gpuc.batch_norm %{{.*}} running %{{[^ ]*}}, %{{[^ ]*}} : (tensor<4x3xf32>
+// ROWS-LABEL:  module @known
+// ROWS-NOT:      has_rows
+module @known {
+  gpuc.variable @scale : tensor<3xf32> init ones
+  gpuc.variable @mean kind statistic : tensor<3xf32> init zeros
+  func.func @loss(%x: tensor<4x3xf32> {gpuc.name = "x", gpuc.has_rows}) -> (tensor<f32>, tensor<f32>) {
+    %r = gpuc.read @mean : tensor<3xf32>
+    %s = gpuc.read @scale : tensor<3xf32>
+    %0:5 = gpuc.batch_norm %x running %r, %r weight %s {gpuc.has_rows} : (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
+    %1:5 = gpuc.batch_norm %x running %r, %r : (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
+    %loss, %count = gpuc.mse %0#0, %1#0 : (tensor<4x3xf32>, tensor<4x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, data_parallel = true, sync_batch_norm = true, optimizer = sgd(lr = 0.1) }
+}

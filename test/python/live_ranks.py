@@ -167,8 +167,36 @@ def other_sampler():
     gpuc.fit(compiled(data_parallel=True)[2], loader_of(data_set(), 0))
 
 
+class Normed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.last = nn.Conv1d(1, 4, 3), nn.BatchNorm1d(4), nn.Linear(16, 3)
+
+    def forward(self, x):
+        return self.last(torch.relu(self.norm(self.conv(x.unsqueeze(1)))).flatten(1))
+
+
+def normed(rows, begin, **options):
+    """Three steps of some rows of the same batches."""
+    torch.manual_seed(0)
+    net = Normed().double()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    all_x, all_y = data_set()[:]
+    batches = [(all_x[at:at + rows], all_y[at:at + rows]) for at in range(begin, begin + 3 * RANKS * ROWS, RANKS * ROWS)]
+    step = gpuc.compile(net, nn.CrossEntropyLoss(), optimizer, batches[0], **options)
+    return {"losses": [step(*batch) for batch in batches], "state": state_of(net, optimizer)}
+
+
+def synchronised():
+    return normed(ROWS, gpuc.rank() * ROWS, data_parallel=True, sync_batch_norm=True)
+
+
+def each_with_its_own_statistics():
+    return normed(ROWS, gpuc.rank() * ROWS, data_parallel=True)
+
+
 TASKS = (alone, together, ragged, drawn, shared_out, shared_gradients, refused_of_shares, same_batch, each_by_itself, other_rates,
-         other_sampler)  # fmt: skip
+         other_sampler, synchronised, each_with_its_own_statistics)  # fmt: skip
 
 
 class OnRanks(Launched):
@@ -248,6 +276,24 @@ class WhatRanksShareOut(OnRanks, unittest.TestCase):
             compiled(shard="optimizer")
         with self.assertWarnsRegex(UserWarning, "this one trains alone"):
             compiled(data_parallel=True, shard="optimizer")
+
+
+class BatchNorms(OnRanks, unittest.TestCase):
+    launcher = TORCHRUN
+
+    def test_rows_of_all_ranks(self):
+        """A whole batch's training, which that by own statistics is not."""
+        expected = flat(normed(RANKS * ROWS, 0))
+        ours = flat(self.alike("synchronised"))
+        self.assertLess(max(abs(one - other) for one, other in zip(ours, expected, strict=True)), 1e-12)
+        own = flat(self.alike("each_with_its_own_statistics"))
+        self.assertGreater(max(abs(one - other) for one, other in zip(own, expected, strict=True)), 1e-3)
+
+    def test_what_is_refused(self):
+        with self.assertRaisesRegex(gpuc.Error, "sync_batch_norm=True is what ranks do that train together: give data_parallel=True"):
+            normed(ROWS, 0, sync_batch_norm=True)
+        with self.assertRaisesRegex(gpuc.Error, "the model has no batch norm over the batch"), warnings.catch_warnings(action="ignore"):
+            compiled(data_parallel=True, sync_batch_norm=True)
 
 
 class Torchrun(Case, unittest.TestCase):
