@@ -10,7 +10,7 @@
 #pragma once
 
 #include "passes/CacheFolder.h"
-#include "passes/Diagnosis.h"
+#include "passes/base/Diagnosis.h"
 #include "runtime/base/status.h"
 
 #include <cstdint>

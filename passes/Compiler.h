@@ -1,8 +1,8 @@
 //===- Compiler.h - From a file's text to the stage that is asked for -------===//
 #pragma once
 
-#include "passes/Diagnosis.h"
 #include "passes/Pipelines.h"
+#include "passes/base/Diagnosis.h"
 #include "passes/cost/Profile.h"
 #include "passes/cost/Rates.h"
 #include "passes/simulate/Schedule.h"

@@ -1,7 +1,7 @@
 //===- Diagnostics.h - The first error, as one line, and as data ------------===//
 #pragma once
 
-#include "passes/Diagnosis.h"
+#include "passes/base/Diagnosis.h"
 
 #include "mlir/IR/Diagnostics.h"
 

@@ -1,6 +1,6 @@
 //===- Diagnostics.cpp - The first error, as one line, and as data ----------===//
 
-#include "passes/Diagnostics.h"
+#include "passes/base/Diagnostics.h"
 #include "passes/base/Locations.h"
 
 #include "runtime/base/warn.h"
