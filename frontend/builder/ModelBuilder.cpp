@@ -1,11 +1,15 @@
 //===- ModelBuilder.cpp - Entry functions, the recipe, the finished model ---===//
 
 #include "frontend/builder/ModelBuilder.h"
+#include "dialects/gpuc/RecipeEntries.h"
 #include "frontend/builder/Graph.h"
-#include "passes/recipe/Optimizers.h"
+#include "passes/base/Diagnostics.h"
+#include "passes/recipe/RecipeTexts.h"
 #include "runtime/base/file.h"
+#include "runtime/base/flags.h"
 
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -189,27 +193,13 @@ void ModelBuilder::endMetric(const std::string &entry, const Loss &result) {
 // The recipe and the end
 //===----------------------------------------------------------------------===//
 
-namespace {
-
-/// Keeps the text of the first error that MLIR emits while it lives, after the name of its layer if it has
-/// one.
-class FirstError {
-public:
-  explicit FirstError(MLIRContext *context)
-      : handler_(context, [this](Diagnostic &diagnostic) {
-          auto layer = dyn_cast<NameLoc>(diagnostic.getLocation());
-          if (diagnostic.getSeverity() == DiagnosticSeverity::Error && text.empty())
-            text = (layer ? layer.getName().str() + ": " : "") + diagnostic.str();
-          return success();
-        }) {}
-
-  std::string text;
-
-private:
-  ScopedDiagnosticHandler handler_;
-};
-
-} // namespace
+std::vector<std::string> recipeEntryNames() {
+  std::vector<std::string> names;
+  for (StringRef key : ir::recipeKeys())
+    if (!llvm::is_contained({"loss", "accuracy", "batch", "optimizer"}, key)) // said in places of their own
+      names.push_back(key.str());
+  return names;
+}
 
 void ModelBuilder::recipe(const Recipe &recipe) {
   if (graph_->failed())
@@ -219,20 +209,24 @@ void ModelBuilder::recipe(const Recipe &recipe) {
         graph_->fail(graph_->recipe ? "recipe is given twice" : "a recipe needs a loss; build loss first"));
   if (recipe.batch < 1)
     return void(graph_->fail("recipe with batch " + std::to_string(recipe.batch) + "; it is at least 1"));
-  std::string mistake;
-  FailureOr<ir::SpecAttr> optimizer = ir::SpecAttr::fromText(&graph_->context, recipe.optimizer, mistake);
-  if (failed(optimizer))
-    return void(graph_->fail("optimizer: " + mistake));
-  FirstError unknown(&graph_->context);
-  auto emitUnknown = [&] { return emitError(UnknownLoc::get(&graph_->context)); };
-  if (failed(Optimizer::fromSpec(*optimizer, emitUnknown)))
-    return void(graph_->fail(unknown.text));
+  for (const auto &[key, text] : recipe.entries)
+    if (std::vector<std::string> names = recipeEntryNames(); !llvm::is_contained(names, key))
+      return void(graph_->fail("recipe has no entry '" + key + "'; the nearest is '" +
+                               nearestName(key, names) + "', all are: " + llvm::join(names, " ")));
+  RecipeTexts texts = {{"optimizer", recipe.optimizer}};
+  texts.insert(texts.end(), recipe.entries.begin(), recipe.entries.end());
+  FirstError unknown(&graph_->context, /*warned=*/nullptr);
+  FailureOr<NamedAttrList> entries =
+      recipeEntriesOf(&graph_->context, texts, [&] { return emitError(UnknownLoc::get(&graph_->context)); });
+  if (failed(entries))
+    return void(graph_->fail(unknown.take("recipe").message()));
   graph_->builder.setInsertionPointToEnd(graph_->module->getBody());
   graph_->recipe = ir::RecipeOp::create(
       graph_->builder, graph_->named("recipe"), FlatSymbolRefAttr::get(&graph_->context, "loss"),
       graph_->accuracy ? FlatSymbolRefAttr::get(&graph_->context, "accuracy") : FlatSymbolRefAttr());
   graph_->recipe.setBatch(recipe.batch);
-  graph_->recipe.setOptimizerAttr(*optimizer);
+  for (NamedAttribute entry : *entries)
+    graph_->recipe->setAttr(entry.getName(), entry.getValue());
 }
 
 Result<Model> ModelBuilder::finish() {
@@ -247,9 +241,9 @@ Result<Model> ModelBuilder::finish() {
 
   graph->declareBlocks();
   // A backstop: what the builder did not find, an op's verifier does.
-  FirstError error(&graph->context);
+  FirstError error(&graph->context, /*warned=*/nullptr);
   if (failed(verify(*graph->module)))
-    graph->fail(error.text);
+    graph->fail(error.take("the model does not verify").message());
   if (graph->failed())
     return graph->error();
   return Model(std::move(graph));

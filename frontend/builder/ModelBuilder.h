@@ -19,6 +19,8 @@
 #include <memory>
 #include <optional>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace mlir {
 class ModuleOp;
@@ -34,11 +36,17 @@ struct Input {
   std::optional<int64_t> range = {}; ///< Integers lie in [0, range): the number of classes or the vocabulary.
 };
 
-/// How the model is trained.
+/// How the model is trained; gpuc-compile's flags override it.
 struct Recipe {
-  int64_t batch = 64;                     ///< Rows a step; gpuc-compile --batch overrides it.
+  int64_t batch = 64;                     ///< Rows a step.
   std::string optimizer = "adam:lr=1e-3"; ///< NAME[:key=value,…], keys and defaults as in PyTorch.
+  /// What else it says (docs/recipe.md), each with its text: {"clip_norm", "1"},
+  /// {"schedule", "cosine:T_max=900"}, of lists as "groups" each spec by itself.
+  std::vector<std::pair<std::string, std::string>> entries = {};
 };
+
+/// The names that Recipe::entries may have.
+std::vector<std::string> recipeEntryNames();
 
 /// A finished model: a verified module of the gpuc dialect.
 class Model {

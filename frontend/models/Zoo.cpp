@@ -23,15 +23,40 @@ const std::vector<ZooModel> &zoo() {
   return models;
 }
 
+namespace {
+
+using Entries = std::vector<std::pair<std::string, std::string>>;
+
+/// What the model's own keys have, and entries of its recipe.
+std::pair<std::vector<std::string>, Entries> splitSettings(const ZooModel &model,
+                                                           const std::vector<std::string> &settings) {
+  const std::vector<std::string> ofRecipe = nn::recipeEntryNames();
+  std::vector<std::string> own;
+  Entries entries;
+  for (const std::string &setting : settings) {
+    auto [key, text] = llvm::StringRef(setting).split('=');
+    const bool isOwn = llvm::any_of(model.keys, [&](const Key &each) { return each.name == key; });
+    if (!isOwn && llvm::is_contained(ofRecipe, key) && key.size() < setting.size())
+      entries.emplace_back(key.str(), text.str());
+    else
+      own.push_back(setting);
+  }
+  return {std::move(own), std::move(entries)};
+}
+
+} // namespace
+
 Result<nn::Model> buildZooModel(const std::string &name, const std::vector<std::string> &settings) {
   std::vector<std::string> names;
   for (const ZooModel &model : zoo()) {
     names.push_back(model.name);
     if (model.name != name)
       continue;
-    GPUC_ASSIGN_OR_RETURN(Settings values, Settings::parse(name, model.keys, settings));
+    auto [ofModel, ofRecipe] = splitSettings(model, settings);
+    GPUC_ASSIGN_OR_RETURN(Settings values, Settings::parse(name, model.keys, ofModel));
     nn::ModelBuilder builder(name, values.floatType("dtype"));
-    const nn::Recipe recipe = {values.integer("batch", 1, 1 << 30), values.text("optimizer")};
+    const nn::Recipe recipe = {values.integer("batch", 1, 1 << 30), values.text("optimizer"),
+                               std::move(ofRecipe)};
     GPUC_RETURN_IF_ERROR(model.build(values, builder));
     builder.recipe(recipe);
     return builder.finish();
@@ -54,7 +79,8 @@ std::string describeZoo() {
       text += "  " + setting + std::string(width - setting.size() + 2, ' ') + key.help + "\n";
     }
   }
-  return text;
+  return text + "  and of every model what a recipe says (docs/recipe.md): " +
+         llvm::join(nn::recipeEntryNames(), " ") + "\n";
 }
 
 } // namespace gpuc::models

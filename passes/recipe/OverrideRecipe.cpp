@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/gpuc/RecipeEntries.h"
 #include "passes/Passes.h"
 #include "passes/recipe/RecipeTexts.h"
 
@@ -38,7 +37,8 @@ class OverrideRecipePass : public impl::OverrideRecipePassBase<OverrideRecipePas
   }
 
   static LogicalResult overrideEntries(ModuleOp module, const RecipeTexts &texts) {
-    FailureOr<NamedAttrList> values = readEntries(module, texts);
+    FailureOr<NamedAttrList> values =
+        recipeEntriesOf(module.getContext(), texts, [&] { return module.emitError(); });
     if (failed(values))
       return failure();
     const std::string &first = texts.front().first;
@@ -55,23 +55,6 @@ class OverrideRecipePass : public impl::OverrideRecipePassBase<OverrideRecipePas
       return module.emitError("there is no optimizer, so that ")
              << ofTraining->first << " would do nothing: name one";
     return success();
-  }
-
-  static FailureOr<NamedAttrList> readEntries(ModuleOp module, const RecipeTexts &texts) {
-    llvm::MapVector<StringRef, std::vector<std::string>> byKey;
-    for (const auto &[key, text] : texts)
-      byKey[key].push_back(text);
-    NamedAttrList values;
-    for (const auto &[key, ofKey] : byKey) {
-      std::string error;
-      FailureOr<Attribute> value = ir::recipeEntryFromTexts(module.getContext(), key, ofKey, error);
-      if (failed(value))
-        return module.emitError() << key << ": " << error;
-      if (failed(checkRecipeEntry(key, *value, [&] { return module.emitError(); })))
-        return failure();
-      values.append(key, *value);
-    }
-    return values;
   }
 
   static FailureOr<ir::RecipeOp> findRecipe(ModuleOp module, StringRef wish) {

@@ -2,12 +2,15 @@
 
 #include "passes/recipe/RecipeTexts.h"
 
+#include "dialects/gpuc/RecipeEntries.h"
 #include "passes/precision/PrecisionPolicy.h"
 #include "passes/recipe/LossScale.h"
 #include "passes/recipe/Outliers.h"
 #include "passes/recipe/ParameterGroups.h"
 #include "passes/recipe/Schedules.h"
 #include "passes/recipe/WeightMeans.h"
+
+#include "llvm/ADT/MapVector.h"
 
 namespace gpuc {
 
@@ -47,6 +50,24 @@ LogicalResult checkRecipeEntry(StringRef key, Attribute value, EmitError emitErr
   if (key == "ema")
     return WeightMeans::fromSpec(cast<ir::SpecAttr>(value), emitError);
   return success();
+}
+
+FailureOr<NamedAttrList> recipeEntriesOf(MLIRContext *context, const RecipeTexts &texts,
+                                         EmitError emitError) {
+  llvm::MapVector<StringRef, std::vector<std::string>> byKey;
+  for (const auto &[key, text] : texts)
+    byKey[key].push_back(text);
+  NamedAttrList values;
+  for (const auto &[key, ofKey] : byKey) {
+    std::string error;
+    FailureOr<Attribute> value = ir::recipeEntryFromTexts(context, key, ofKey, error);
+    if (failed(value))
+      return emitError() << key << ": " << error;
+    if (failed(checkRecipeEntry(key, *value, emitError)))
+      return failure();
+    values.append(key, *value);
+  }
+  return values;
 }
 
 } // namespace gpuc

@@ -23,4 +23,8 @@ RecipeTexts splitRecipeTexts(llvm::StringRef joined);
 /// Checks the value of an entry as far as that goes without a model: names, keys and numbers of specs.
 llvm::LogicalResult checkRecipeEntry(llvm::StringRef key, mlir::Attribute value, EmitError emitError);
 
+/// The entries by their keys, each checked so. An error names the key.
+llvm::FailureOr<mlir::NamedAttrList> recipeEntriesOf(mlir::MLIRContext *context, const RecipeTexts &texts,
+                                                     EmitError emitError);
+
 } // namespace gpuc

@@ -280,6 +280,14 @@ TEST(BuilderErrors, Recipes) {
             "adamw, lion, muon, rmsprop, sgd");
   EXPECT_EQ(error({{.optimizer = "sgd:lrr=1"}}).substr(0, 52),
             "test: optimizer sgd has no key 'lrr': the nearest is");
+  EXPECT_EQ(error({{.entries = {{"clip_nrm", "1"}}}}).substr(0, 68),
+            "test: recipe has no entry 'clip_nrm'; the nearest is 'clip_norm', al");
+  EXPECT_EQ(error({{.entries = {{"optimizer", "sgd"}}}}).substr(0, 37),
+            "test: recipe has no entry 'optimizer'");
+  EXPECT_EQ(error({{.entries = {{"clip_norm", "many"}}}}), "test: clip_norm: 'many' is not a finite number");
+  EXPECT_EQ(error({{.entries = {{"ema", "ema:decay=0.9"}, {"ema", "ema:decay=0.8"}}}}),
+            "test: ema: given twice, 'ema:decay=0.9' and 'ema:decay=0.8'");
+  EXPECT_EQ(error({{.entries = {{"world_size", "2"}}}}).substr(0, 5), "test:"); // what its verifier says
 }
 
 TEST(BuilderErrors, ParametersAreF32OrF64) {
@@ -321,7 +329,9 @@ TEST(BuilderErrors, WhatTheBuilderMissesTheVerifierFinds) {
   Scale net("predict", {4});
   ModelBuilder model("test");
   model.predict({{"x", {B, 4}}}, "y", net);
-  EXPECT_EQ(errorOf(model), "test: predict: redefinition of symbol named 'predict'");
+  EXPECT_EQ(errorOf(model),
+            "test: layer predict: redefinition of symbol named 'predict'; layer predict: see existing symbol "
+            "definition here");
 }
 
 } // namespace

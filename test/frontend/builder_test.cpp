@@ -94,6 +94,30 @@ TEST(Builder, ABlockThatIsComputedAgainKeepsItsNames) {
     EXPECT_HAS(text, std::string("gpuc.variable @") + name + " : ");
 }
 
+TEST(Builder, ARecipeSaysAllThatOneCan) {
+  ModelBuilder model("test");
+  Linear net(4, 2);
+  model.predict({{"x", {B, 4}}}, "y", net);
+  model.loss({{"t", {B, 2}}}, [](Tensor y, Tensor t) { return mse(y, t); });
+  model.recipe({.batch = 4,
+                .optimizer = "sgd:lr=0.1",
+                .entries = {{"clip_norm", "1"},
+                            {"schedule", "linear:total_iters=5,steps=5"},
+                            {"schedule", "cosine:T_max=9"},
+                            {"groups", "group:match=weight,lr=0.2"},
+                            {"precision", "bf16"},
+                            {"accumulate", "2"},
+                            {"ema", "ema:decay=0.9"}}});
+  Result<Model> finished = model.finish();
+  ASSERT_TRUE(finished.ok()) << finished.message();
+  const std::string text = finished->text();
+  for (const char *entry :
+       {"batch = 4", "accumulate = 2", "precision = bf16", "clip_norm = 1", "optimizer = sgd(lr = 0.1)",
+        "groups = group(lr = 0.2, match = \"weight\")",
+        "schedule = (linear(steps = 5, total_iters = 5), cosine(T_max = 9))", "ema = ema(decay = 0.9)"})
+    EXPECT_HAS(text, entry);
+}
+
 TEST(Builder, AModuleOfSeveralInputsIsABlockToo) {
   struct Encoder : Module {
     TransformerEncoderLayer &layer =

@@ -109,9 +109,13 @@ const std::pair<StringLiteral, EntryKind> recipeEntries[] = {
     {"seed", EntryKind::integer},
 };
 
+} // namespace
+
 SmallVector<StringRef> recipeKeys() {
   return llvm::map_to_vector(recipeEntries, [](const auto &entry) -> StringRef { return entry.first; });
 }
+
+namespace {
 
 /// The kind of the entry named `key`, if there is one.
 std::optional<EntryKind> findRecipeEntry(StringRef key) {
