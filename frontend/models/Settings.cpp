@@ -13,7 +13,8 @@
 namespace gpuc::models {
 
 Result<Settings> Settings::parse(const std::string &model, const std::vector<Key> &keys,
-                                 const std::vector<std::string> &arguments) {
+                                 const std::vector<std::string> &arguments,
+                                 const std::vector<std::string> &elsewhere) {
   Settings settings;
   std::vector<std::string> names;
   for (const Key &key : keys) {
@@ -27,9 +28,12 @@ Result<Settings> Settings::parse(const std::string &model, const std::vector<Key
       return Status::error("'" + argument + "' is not key=value; keys of " + model + ": " +
                            llvm::join(names, " "));
     std::string key = argument.substr(0, equals);
-    if (!llvm::is_contained(names, key))
-      return Status::error(model + " has no key '" + key + "'; the nearest is '" + nearestName(key, names) +
+    if (!llvm::is_contained(names, key)) {
+      std::vector<std::string> known = names;
+      known.insert(known.end(), elsewhere.begin(), elsewhere.end());
+      return Status::error(model + " has no key '" + key + "'; the nearest is '" + nearestName(key, known) +
                            "', all are: " + llvm::join(names, " "));
+    }
     if (std::exchange(given[key], true))
       return Status::error("key '" + key + "' is given twice");
     settings.values_[key] = argument.substr(equals + 1);

@@ -21,10 +21,11 @@ struct Key {
 /// then returned is usable but means nothing.
 class Settings {
 public:
-  /// `arguments` are key=value texts. Errors: an unknown key (the nearest and all are named), a key given
-  /// twice, no '='.
+  /// `arguments` are key=value texts. Errors: an unknown key (all are named, and the nearest of these and of
+  /// `elsewhere`, which are read by others), a key given twice, no '='.
   static Result<Settings> parse(const std::string &model, const std::vector<Key> &keys,
-                                const std::vector<std::string> &arguments);
+                                const std::vector<std::string> &arguments,
+                                const std::vector<std::string> &elsewhere = {});
 
   const std::string &text(const std::string &key) const { return values_.at(key); }
   int64_t integer(const std::string &key, int64_t low, int64_t high);

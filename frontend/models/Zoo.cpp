@@ -53,7 +53,8 @@ Result<nn::Model> buildZooModel(const std::string &name, const std::vector<std::
     if (model.name != name)
       continue;
     auto [ofModel, ofRecipe] = splitSettings(model, settings);
-    GPUC_ASSIGN_OR_RETURN(Settings values, Settings::parse(name, model.keys, ofModel));
+    GPUC_ASSIGN_OR_RETURN(Settings values,
+                          Settings::parse(name, model.keys, ofModel, nn::recipeEntryNames()));
     nn::ModelBuilder builder(name, values.floatType("dtype"));
     const nn::Recipe recipe = {values.integer("batch", 1, 1 << 30), values.text("optimizer"),
                                std::move(ofRecipe)};
