@@ -166,6 +166,15 @@ class Binding(unittest.TestCase):
 class Lowering(unittest.TestCase):
     """Everything that is wrong, each with the line of the user's code."""
 
+    def test_batch_norms_are_of_rows(self):
+        """Nothing else tells sync_batch_norm which ones to synchronise, as the batch is known."""
+        text, problems = _compiler.lower(json.dumps(Recording("resnet").graph))[:2]
+        loss = text[text.index("func.func @loss(") :]
+        norms = [line for line in loss[: loss.index("\n  }")].splitlines() if "gpuc.batch_norm" in line]
+        self.assertEqual(problems, [])
+        self.assertGreater(len(norms), 0)
+        self.assertEqual([line for line in norms if "gpuc.has_rows" not in line], [])
+
     def problems(self, change):
         graph = Recording("mlp").graph
         change(graph["functions"][0]["nodes"])
