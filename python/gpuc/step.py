@@ -38,10 +38,16 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
                                ("accumulate", accumulate, 1)):  # fmt: skip
         if value is not None and (not isinstance(value, int) or value < least):
             raise Error(f"{name} is {value!r}: give a whole number of at least {least}")
+    if shard not in (None, "optimizer", "gradients"):
+        raise Error(f"shard is {shard!r}: give 'optimizer' or 'gradients', or leave it out")
     if shard and not data_parallel:
         raise Error(f"shard={shard!r} is what ranks do that train together: give data_parallel=True, or leave it out")
     if sync_batch_norm and not data_parallel:
         raise Error("sync_batch_norm=True is what ranks do that train together: give data_parallel=True, or leave it out")
+    if data_parallel and not sync_batch_norm:
+        for name, layer in net.named_modules():
+            if isinstance(layer, torch.nn.SyncBatchNorm):
+                raise Error(f"'{name}' is a SyncBatchNorm, and ranks would each have statistics of their own: give sync_batch_norm=True")
     ranks.check_launched(data_parallel)
     check_hooks(net)
     args, kwargs = split_batch(example)

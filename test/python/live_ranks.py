@@ -292,6 +292,12 @@ class BatchNorms(OnRanks, unittest.TestCase):
     def test_what_is_refused(self):
         with self.assertRaisesRegex(gpuc.Error, "sync_batch_norm=True is what ranks do that train together: give data_parallel=True"):
             normed(ROWS, 0, sync_batch_norm=True)
+        with self.assertRaisesRegex(gpuc.Error, "shard is 'optimiser': give 'optimizer' or 'gradients'"):
+            normed(ROWS, 0, data_parallel=True, shard="optimiser")
+        with self.assertRaisesRegex(gpuc.Error, "'norm' is a SyncBatchNorm, and ranks would each have statistics of their own"):
+            net = nn.SyncBatchNorm.convert_sync_batchnorm(Normed().double())
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            gpuc.compile(net, nn.CrossEntropyLoss(), optimizer, data_set()[:ROWS], data_parallel=True)
         with self.assertRaisesRegex(gpuc.Error, "the model has no batch norm over the batch"), warnings.catch_warnings(action="ignore"):
             compiled(data_parallel=True, sync_batch_norm=True)
 
