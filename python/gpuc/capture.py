@@ -2,8 +2,8 @@
 
 The graph that torch.export makes is kept functional and otherwise whole: what the compiler knows as a layer stays one.
 What it does not know is taken apart by PyTorch's own decompositions.
-What it would drop without a word is put in or refused here: backward hooks, torch.no_grad, what a buffer becomes. What
-hangs on constants alone is computed here, by torch.
+What it would drop without a word is put in or refused: backward hooks, torch.no_grad, what a buffer becomes, gradients of one's own
+(custom_gradients.py). What hangs on constants alone is computed here, by torch.
 """
 
 import contextlib
@@ -11,7 +11,6 @@ import inspect
 import io
 import logging
 import operator
-import os
 import sys
 import warnings
 
@@ -20,15 +19,15 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from gpuc import _compiler
+from gpuc.custom_gradients import custom_gradients
 from gpuc.errors import Error, Problem, refuse
+from gpuc.lines import own_name, user_line
 
 TYPES = {
     torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
     torch.int32: "i32", torch.int8: "i8", torch.uint8: "ui8", torch.bool: "i1",
 }  # fmt: skip
 RESERVED = {"accuracy", "evaluate", "init", "loss", "lr", "predict", "seed", "step", "updates"}
-HERE = os.path.dirname(os.path.abspath(__file__))
-TORCH = os.path.dirname(os.path.abspath(torch.__file__))
 MOST_CONSTANT_ELEMENTS = 1 << 16  # Larger ones are variables, so that the text stays small.
 
 
@@ -57,24 +56,6 @@ class Both(Whole):
         # Copies, or the export takes a loss's own view of one (broadcast_tensors) for it.
         leaves = [leaf.clone() for leaf in pytree.tree_leaves(out) if isinstance(leaf, torch.Tensor)]
         return [self.loss(out, args[-1]), *leaves]
-
-
-def own_name(path):
-    """A path in Whole as the user knows it."""
-    return path.removeprefix("net.") if path != "net" else ""
-
-
-def user_line(trace):
-    """File and line of the innermost frame that is neither torch's nor gpuc's."""
-    found = ("", 0)
-    for line in (trace or "").splitlines():
-        line = line.strip()
-        if not line.startswith('File "'):
-            continue
-        file, _, rest = line[len('File "') :].partition('", line ')
-        if not file.startswith((TORCH, HERE, "<")):
-            found = (file, int(rest.split(",")[0]))
-    return found
 
 
 def place_of(node):
@@ -141,7 +122,7 @@ def export(module, args, kwargs):
     try:
         with warnings.catch_warnings(), quietly():
             warnings.simplefilter("ignore")  # Of weights that LSTMs keep in two places, and the like.
-            program = torch.export.export(module, args, kwargs)
+            program = capture_whole(module, args, kwargs)
             keep_no_grad(program)
             keep_dropout(program)
             return program.run_decompositions(decompositions())
@@ -150,6 +131,12 @@ def export(module, args, kwargs):
     except Exception as error:
         file, line = user_line(_trace_of(error))
         refuse([Problem(f"torch.export cannot capture the module: {_reason(error)}", "", file, line)])
+
+
+def capture_whole(module, args, kwargs):
+    """One pass of the module, which stands for all of them."""
+    with custom_gradients() if torch.is_grad_enabled() else contextlib.nullcontext():
+        return torch.export.export(module, args, kwargs)
 
 
 @contextlib.contextmanager

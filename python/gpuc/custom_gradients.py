@@ -1,0 +1,249 @@
+"""Gradients that a module gives by itself, which torch.export drops without a word: torch.autograd.Function, and hooks on tensors.
+
+Of a Function the export keeps forward() and forgets backward(). So each call is tried on random numbers first. If its backward() is the
+derivative of its forward(), nothing is lost. Else it has to be linear in what it is given, as derivatives are, and then
+
+    y = detach(forward(x)) + B'(x - detach(x)),  where backward(g) = B(g) and B' is B transposed
+
+has forward's value, since what is added is 0, and backward's gradient, since that of B' is B. What is neither is refused, and so are hooks.
+"""
+
+import contextlib
+import traceback
+
+import torch
+from torch.autograd.function import FunctionCtx
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils.checkpoint import CheckpointFunction
+
+from gpuc.errors import Problem, refuse
+from gpuc.lines import user_line
+
+SCALES = (1e-2, 1.0, 1e2)  # Of what a function is tried on: where it saturates, it should be seen to.
+CURE = "write it with detach(), as in x + (f(x) - x).detach()"
+
+
+class Context(FunctionCtx):
+    """The `ctx` of a forward() that nothing but a backward() called here will see."""
+
+    to_save = ()
+
+    def __init__(self, needs_input_grad):
+        self.needs_input_grad = needs_input_grad
+
+    @property
+    def saved_tensors(self):
+        return tuple(self.to_save)
+
+
+class Call:
+    """One call of a Function: `forward` is its own, whatever stands in its place meanwhile."""
+
+    def __init__(self, function, forward, args):
+        self.function, self.forward, self.args = function, forward, args
+        self.wanted = tuple(isinstance(each, torch.Tensor) and each.requires_grad for each in args)
+        backward = function.backward
+        self.backward = getattr(backward, "__wrapped__", backward)  # once_differentiable forbids to look at its derivative
+
+    def run(self, args):
+        """The context, and the outputs as a tuple."""
+        ctx = Context(self.wanted)
+        if has_setup(self.function):
+            out = self.forward(*args)
+            self.function.setup_context(ctx, args, out)
+        else:
+            out = self.forward(ctx, *args)
+        return ctx, out if isinstance(out, tuple) else (out,)
+
+    def gradients(self, args, cotangents):
+        """What backward() gives for the inputs that want something, None where it gives nothing."""
+        ctx, _ = self.run(args)
+        found = self.backward(ctx, *cotangents)
+        found = found if isinstance(found, tuple) else (found,)
+        return [each for each, wanted in zip(found, self.wanted) if wanted]
+
+
+def has_setup(function):
+    return function.setup_context is not torch.autograd.Function.setup_context
+
+
+def is_float(value):
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+#
+# What a backward() is, by random numbers
+#
+
+
+class Trial:
+    """A call's forward() and backward() on tensors of the same shapes and types, filled at random."""
+
+    def __init__(self, call, scale):
+        self.call = call
+        self.args = tuple(self.like(each, scale) for each in call.args)
+        with torch.no_grad():
+            _, outputs = call.run(self.args)
+        self.outputs = outputs
+
+    def like(self, value, scale=1.0):
+        if not isinstance(value, torch.Tensor):
+            return value
+        if not value.is_floating_point():
+            return torch.zeros(value.shape, dtype=value.dtype)  # An index that there is.
+        return scale * torch.randn(value.shape, dtype=value.dtype)
+
+    def cotangents(self, scale=1.0):
+        return [self.like(each, scale) if is_float(each) else None for each in self.outputs]
+
+    def is_derivative(self):
+        """Whether backward() is what autograd makes of forward()."""
+        args = tuple(each.requires_grad_() if wanted else each for each, wanted in zip(self.args, self.call.wanted))
+        with torch.enable_grad():
+            _, outputs = self.call.run(args)
+        cotangents = self.cotangents()
+        pairs = [(out, each) for out, each in zip(outputs, cotangents) if is_float(out) and out.requires_grad]
+        if not pairs:
+            return False
+        leaves = [each for each, wanted in zip(args, self.call.wanted) if wanted]
+        expected = torch.autograd.grad([out for out, _ in pairs], leaves, [each for _, each in pairs], allow_unused=True)
+        with torch.no_grad():
+            return all(map(are_close, self.call.gradients(self.args, cotangents), expected))
+
+    def is_linear(self):
+        """Whether backward() of a sum is the sum of what it gives of each part, small and large."""
+        with torch.no_grad():
+            for scale in SCALES:
+                one, other = self.cotangents(scale), self.cotangents(scale)
+                both = [a if a is None else 2 * a - 3 * b for a, b in zip(one, other)]
+                parts = zip(self.call.gradients(self.args, one), self.call.gradients(self.args, other))
+                expected = [None if a is None else 2 * a - 3 * b for a, b in parts]
+                if not all(map(are_close, self.call.gradients(self.args, both), expected)):
+                    return False
+        return True
+
+
+def are_close(found, expected):
+    if found is None or expected is None:
+        given = expected if found is None else found
+        return given is None or not bool(given.any())
+    largest = max(found.abs().max(), expected.abs().max()) if found.numel() else 0
+    tolerance = torch.finfo(found.dtype).eps ** 0.5
+    return found.shape == expected.shape and torch.allclose(found, expected, rtol=tolerance, atol=float(tolerance * largest), equal_nan=True)
+
+
+@contextlib.contextmanager
+def apart():
+    """Out of the export's sight, and with the user's random numbers left alone."""
+    with _disable_current_modes(), torch._C.DisableTorchFunction(), torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        yield
+
+
+def kind_of(call):
+    """"derivative", "linear", or why it is neither."""
+    try:
+        with apart():
+            trials = [Trial(call, scale) for scale in SCALES]
+            if all(trial.is_derivative() for trial in trials):
+                return "derivative"
+            if all(trial.is_linear() for trial in trials):
+                return "linear"
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        return f"is no derivative that gpuc could try ({reason})"
+    return "is not linear in the gradient that it is given"
+
+
+#
+# While a module is captured
+#
+
+
+@contextlib.contextmanager
+def grad_mode():
+    """Not seen by the export, which would take what comes after for a region without gradients."""
+    with torch._C.DisableTorchFunction():
+        before = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(True)
+    try:
+        yield
+    finally:
+        with torch._C.DisableTorchFunction():
+            torch._C._set_grad_enabled(before)
+
+
+def with_gradient(call):
+    """The outputs, so that their gradient is backward()'s."""
+    plain = tuple(each.detach() if wanted else each for each, wanted in zip(call.args, call.wanted))
+    ctx, outputs = call.run(plain)
+    if getattr(ctx, "dirty_tensors", None):
+        refuse_here(f"{call.function.__name__} changes its input in place, and has a gradient of its own: {CURE}")
+    moves = [each - same for each, same, wanted in zip(call.args, plain, call.wanted) if wanted]
+    with grad_mode():
+        cotangents = [torch.zeros_like(each).requires_grad_() if is_float(each) else None for each in outputs]
+        gradients = call.gradients(plain, cotangents)
+        pairs = [(gradient, move) for gradient, move in zip(gradients, moves) if gradient is not None and gradient.requires_grad]
+        sought = [each for each in cotangents if each is not None]
+        found = iter(torch.autograd.grad([each for each, _ in pairs], sought, [move for _, move in pairs], allow_unused=True)
+                     if pairs else [None] * len(sought))  # fmt: skip
+    sums = [None if each is None else next(found) for each in cotangents]
+    return tuple(out if added is None else out + added for out, added in zip(outputs, sums))
+
+
+def captured(function, forward):
+    """What stands in the place of `forward` while the module is captured."""
+
+    def run(*given):
+        call = Call(function, forward, given if has_setup(function) else given[1:])
+        if not any(call.wanted):
+            return forward(*given)
+        kind = kind_of(call)
+        if kind == "derivative":
+            return forward(*given)
+        if kind != "linear":
+            refuse_here(f"{function.__name__}.backward() {kind}, and torch.export would drop it: {CURE}")
+        outputs = with_gradient(call)
+        return outputs if len(outputs) > 1 else outputs[0]
+
+    return run
+
+
+def checkpointed(ctx, run_function, preserve_rng_state, *args):
+    """torch.utils.checkpoint: what is computed again is the plan's to choose."""
+    return run_function(*args)
+
+
+def refuse_here(text):
+    file, line = user_line("".join(traceback.format_stack()))
+    refuse([Problem(text, "", file, line)])
+
+
+def refuse_hook(*_):
+    refuse_here(f"a hook on a tensor, which a compiled step does not call: {CURE}")
+
+
+def all_functions(base=torch.autograd.Function):
+    for each in base.__subclasses__():
+        yield each
+        yield from all_functions(each)
+
+
+@contextlib.contextmanager
+def custom_gradients():
+    """Within, modules that are exported keep the gradients that they give by themselves."""
+    replaced = {each: captured(each, each.forward) for each in all_functions() if not each.__module__.startswith("torch.")}
+    replaced[CheckpointFunction] = checkpointed
+    with contextlib.ExitStack() as undo:
+        for function, forward in replaced.items():
+            put(undo, function, "forward", staticmethod(forward))
+        for name in ("register_hook", "register_post_accumulate_grad_hook"):
+            put(undo, torch.Tensor, name, refuse_hook)
+        yield
+
+
+def put(undo, owner, name, value):
+    """Sets an attribute of a class until `undo` ends."""
+    before = vars(owner).get(name)
+    undo.callback(lambda: delattr(owner, name) if before is None else setattr(owner, name, before))
+    setattr(owner, name, value)

@@ -1,0 +1,26 @@
+"""Layers and lines as the user knows them."""
+
+import os
+
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TORCH = os.path.dirname(os.path.abspath(torch.__file__))
+
+
+def own_name(path):
+    """A path in capture.Whole."""
+    return path.removeprefix("net.") if path != "net" else ""
+
+
+def user_line(trace):
+    """File and line of the innermost frame that is neither torch's nor gpuc's."""
+    found = ("", 0)
+    for line in (trace or "").splitlines():
+        line = line.strip()
+        if not line.startswith('File "'):
+            continue
+        file, _, rest = line[len('File "') :].partition('", line ')
+        if not file.startswith((TORCH, HERE, "<")):
+            found = (file, int(rest.split(",")[0]))
+    return found

@@ -1,0 +1,210 @@
+"""What torch.export would drop without a word: gradients that a module gives by itself.
+
+Each module trains as it does in eager PyTorch, or is refused with the reason. By a Python with torch.
+"""
+
+import copy
+import unittest
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+import gpuc
+from modules import eager_losses
+
+
+class Sign(torch.autograd.Function):
+    """A straight-through estimator."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return torch.sign(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class Reverse(torch.autograd.Function):
+    """Gradient reversal, with an argument that is no tensor."""
+
+    @staticmethod
+    def forward(ctx, x, strength):
+        ctx.strength = strength
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return -ctx.strength * gradient, None
+
+
+class Spike(torch.autograd.Function):
+    """A step function with a surrogate's gradient, which is not to be differentiated again."""
+
+    @staticmethod
+    def forward(ctx, x, threshold):
+        ctx.save_for_backward(x, threshold)
+        return (x > threshold).to(x.dtype)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient):
+        x, threshold = ctx.saved_tensors
+        slope = gradient / (1 + (x - threshold) ** 2)
+        return slope, -slope.sum(0)
+
+
+class Quantized(torch.autograd.Function):
+    """A product by rounded weights whose gradient is the exact weights': no gradient of one element by another's."""
+
+    @staticmethod
+    def forward(x, weight):
+        return x @ (weight * 4).round().t() / 4
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, weight = ctx.saved_tensors
+        return gradient @ weight, gradient.t() @ x
+
+
+class Swish(torch.autograd.Function):
+    """Its backward() is its derivative, which saves memory in eager mode."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * torch.sigmoid(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        sigmoid = torch.sigmoid(x)
+        return gradient * sigmoid * (1 + x * (1 - sigmoid))
+
+
+class Halves(torch.autograd.Function):
+    """Two outputs, each with a gradient of its own."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x[:, :4] * 1, x[:, 4:].abs()
+
+    @staticmethod
+    def backward(ctx, first, second):
+        return torch.cat([first * 3, second], 1)
+
+
+class Clip(torch.autograd.Function):
+    """Not linear in the gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.clamp(-0.01, 0.01)
+
+
+class Net(nn.Module):
+    """Two layers, and `between` of the module and what the first has given."""
+
+    def __init__(self, between, **more):
+        super().__init__()
+        self.fc1, self.fc2, self.between = nn.Linear(5, 8), nn.Linear(8, 3), between
+        self.register_buffer("mean", torch.zeros(8))
+        for name, value in more.items():
+            setattr(self, name, value)
+
+    def forward(self, x):
+        return self.fc2(self.between(self, self.fc1(x)))
+
+
+def make(between, **more):
+    torch.manual_seed(0)
+    return Net(between, **more).double(), (torch.randn(4, 5).double(), torch.randn(4, 3).double())
+
+
+def sgd(net):
+    return torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+
+
+class Case(unittest.TestCase):
+    def trains(self, between, **more):
+        net, batch = make(between, **more)
+        eager = copy.deepcopy(net)
+        step = gpuc.compile(net, F.mse_loss, sgd(net), batch)
+        expected = eager_losses(eager, F.mse_loss, sgd(eager), batch, 5)
+        for loss, theirs in zip([step(*batch) for _ in range(5)], expected):
+            self.assertAlmostEqual(loss, theirs, delta=1e-10)
+        for name, tensor in eager.state_dict().items():
+            self.assertLess((tensor - net.state_dict()[name]).abs().max(), 1e-10, name)
+
+    def refused(self, text, between, net=None, **more):
+        made, batch = make(between, **more)
+        net = net or made
+        with self.assertRaisesRegex(gpuc.Error, text):
+            gpuc.compile(net, F.mse_loss, "sgd:lr=0.1", batch)
+        return net
+
+
+class Gradients(Case):
+    """torch.autograd.Function, and hooks."""
+
+    def test_a_gradient_of_ones_own(self):
+        held = Sign.apply  # As modules often keep it.
+        for name, between in {
+            "straight through": lambda net, x: held(x),
+            "reversal": lambda net, x: Reverse.apply(x, 0.5),
+            "surrogate": lambda net, x: Spike.apply(x, net.fc1.bias),
+            "a product's": lambda net, x: Quantized.apply(x, net.fc1.weight @ net.fc1.weight.t()),
+            "two outputs": lambda net, x: torch.cat(Halves.apply(x), 1),
+            "twice": lambda net, x: Sign.apply(torch.tanh(Sign.apply(x)) + x),
+            "of no parameter": lambda net, x: x + Sign.apply(x.detach()),
+        }.items():
+            with self.subTest(name):
+                self.trains(between)
+
+    def test_a_derivative_is_left_as_it_is(self):
+        self.trains(lambda net, x: Swish.apply(x))
+        net, batch = make(lambda net, x: Swish.apply(x))
+        recorded = gpuc.capture.Recorder(net, F.mse_loss, set())
+        recorded.record_training(batch, {})
+        ops = [node["op"] for node in recorded.functions[0]["nodes"]]
+        self.assertNotIn("detach.default", ops)
+
+    def test_what_is_computed_again(self):
+        for reentrant in (False, True):
+            self.trains(lambda net, x, way=reentrant: checkpoint(torch.tanh, x, use_reentrant=way))
+
+    def test_what_is_no_derivative(self):
+        line = self.test_what_is_no_derivative.__func__.__code__.co_firstlineno + 2
+        between = lambda net, x: Clip.apply(x)  # noqa: E731
+        self.refused(rf"{__file__}:{line}: Clip.backward\(\) is not linear in the gradient that it is given, .*detach\(\)", between)
+
+    def test_hooks_on_tensors(self):
+        def hooked(net, x):
+            if x.requires_grad:
+                x.register_hook(lambda gradient: 0.1 * gradient)
+            return x
+
+        line = hooked.__code__.co_firstlineno + 2
+        self.refused(rf"{__file__}:{line}: a hook on a tensor, which a compiled step does not call", hooked)
+
+    def test_nothing_stays_behind(self):
+        before = Sign.forward, torch.Tensor.register_hook, torch.get_rng_state()
+        net, batch = make(lambda net, x: Sign.apply(x))
+        before = *before[:2], torch.get_rng_state()
+        gpuc.compile(net, F.mse_loss, "sgd:lr=0.1", batch)
+        self.assertEqual((Sign.forward, torch.Tensor.register_hook), before[:2])
+        self.assertTrue(torch.equal(torch.get_rng_state(), before[2]))
+
+
+if __name__ == "__main__":
+    unittest.main()
