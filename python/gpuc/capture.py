@@ -2,8 +2,8 @@
 
 The graph that torch.export makes is kept functional and otherwise whole: what the compiler knows as a layer stays one.
 What it does not know is taken apart by PyTorch's own decompositions.
-What it would drop without a word is put in or refused: backward hooks, torch.no_grad, what a buffer becomes, gradients of one's own
-(custom_gradients.py). What hangs on constants alone is computed here, by torch.
+What it would drop without a word is put in or refused: backward hooks, torch.no_grad, what a buffer becomes, gradients and
+state of one's own (custom_gradients.py, forward_state.py). What hangs on constants alone is computed here, by torch.
 """
 
 import contextlib
@@ -21,6 +21,7 @@ from torch.utils import _pytree as pytree
 from gpuc import _compiler
 from gpuc.custom_gradients import custom_gradients
 from gpuc.errors import Error, Problem, refuse
+from gpuc.forward_state import ForwardState, check_repetition, same_random
 from gpuc.lines import own_name, user_line
 
 TYPES = {
@@ -37,8 +38,13 @@ class Whole(torch.nn.Module):
     def __init__(self, net, loss):
         super().__init__()
         self.net, self.loss = net, loss
+        self.state = ForwardState(self)
 
     def forward(self, *args, **kwargs):
+        with self.state:
+            return self.results(*args, **kwargs)
+
+    def results(self, *args, **kwargs):
         if self.loss is None:
             out = self.net(*args, **kwargs)
             if isinstance(out, torch.Tensor):
@@ -51,7 +57,7 @@ class Whole(torch.nn.Module):
 class Both(Whole):
     """The loss, and all tensors that the module gives."""
 
-    def forward(self, *args, **kwargs):
+    def results(self, *args, **kwargs):
         out = self.net(*args[:-1], **kwargs)
         # Copies, or the export takes a loss's own view of one (broadcast_tensors) for it.
         leaves = [leaf.clone() for leaf in pytree.tree_leaves(out) if isinstance(leaf, torch.Tensor)]
@@ -135,8 +141,10 @@ def export(module, args, kwargs):
 
 def capture_whole(module, args, kwargs):
     """One pass of the module, which stands for all of them."""
-    with custom_gradients() if torch.is_grad_enabled() else contextlib.nullcontext():
-        return torch.export.export(module, args, kwargs)
+    with same_random(), custom_gradients() if torch.is_grad_enabled() else contextlib.nullcontext():
+        program = torch.export.export(module, args, kwargs)
+        check_repetition(module.state, program, lambda: torch.export.export(module, args, kwargs))
+    return program
 
 
 @contextlib.contextmanager

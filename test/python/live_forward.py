@@ -1,11 +1,13 @@
-"""What torch.export would drop without a word: gradients that a module gives by itself.
+"""What torch.export would drop or freeze without a word: gradients that a module gives by itself, and what a forward pass leaves behind.
 
 Each module trains as it does in eager PyTorch, or is refused with the reason. By a Python with torch.
 """
 
 import copy
+import random
 import unittest
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -204,6 +206,80 @@ class Gradients(Case):
         gpuc.compile(net, F.mse_loss, "sgd:lr=0.1", batch)
         self.assertEqual((Sign.forward, torch.Tensor.register_hook), before[:2])
         self.assertTrue(torch.equal(torch.get_rng_state(), before[2]))
+
+
+class State(Case):
+    """What a forward pass leaves behind."""
+
+    def test_a_buffer_that_is_assigned(self):
+        def running(net, x):
+            net.mean = 0.9 * net.mean + 0.1 * x.detach().mean(0)
+            return x - net.mean
+
+        self.trains(running)
+
+        def other_shape(net, x):
+            net.mean = net.mean[:4]
+            return x
+
+        self.refused("forward\\(\\) gives the buffer 'mean' another shape", other_shape)
+
+    def test_what_counts(self):
+        def counter(net, x):
+            net.count += 1
+            return x / net.count
+
+        def list_that_grows(net, x):
+            net.seen.append(x.detach().mean())
+            return x * len(net.seen)
+
+        self.refused("forward\\(\\) changes self.count, and computes something else from then on", counter, count=0)
+        net = self.refused("forward\\(\\) changes self.seen", list_that_grows, seen=[])
+        self.assertEqual(net.seen, [])
+
+    def test_what_counts_for_nothing(self):
+        def counter(net, x):
+            net.count += 1
+            net.last = x
+            net.sizes.append(tuple(x.shape))
+            return x
+
+        self.trains(counter, count=0, last=None, sizes=[])
+
+    def test_a_tensor_that_is_read_in_the_next_step(self):
+        def hidden(net, x):
+            net.hidden = x.detach() if net.hidden is None else torch.tanh(net.hidden + x.detach())
+            return x + net.hidden
+
+        self.refused("forward\\(\\) reads self.hidden, a tensor that the step before has left there.*register_buffer\\('hidden'", hidden, hidden=None)
+        self.refused("forward\\(\\) reads self.hidden", hidden, hidden=torch.zeros(4, 8).double())
+
+    def test_what_is_kept_of_constants(self):
+        def mask(net, x):
+            if net.size != x.shape[1]:
+                net.size, net.mask = x.shape[1], torch.arange(x.shape[1]) % 2
+            return x * net.mask
+
+        self.trains(mask, size=None, mask=None)
+
+    def test_a_first_pass_that_differs(self):
+        def scaled(net, x):
+            if net.first:
+                net.first, x = False, 2 * x
+            return x
+
+        net = self.refused("call the module once before, if its first pass alone differs", scaled, first=True)
+        self.assertTrue(net.first)
+        net(make(scaled)[1][0])
+        gpuc.compile(net, F.mse_loss, "sgd:lr=0.1", make(scaled)[1])
+
+    def test_draws_of_python(self):
+        before = random.getstate(), np.random.get_state()[1].tobytes()
+        self.refused("draws by random, and a compiled step would repeat the first draw", lambda net, x: x * (2 if random.random() < 0.5 else 1))
+        self.refused("draws by numpy.random", lambda net, x: x * float(np.random.rand()))
+        gpuc.compile(make(lambda net, x: x if random.random() < 2 else 0 * x)[0], F.mse_loss, "sgd:lr=0.1", make(None)[1])
+        self.assertEqual(random.getstate(), before[0])
+        self.assertEqual(np.random.get_state()[1].tobytes(), before[1])
 
 
 if __name__ == "__main__":
