@@ -211,6 +211,8 @@ class Recorder:
     def declare(self, name, tensor, role):
         if id(tensor) in self.names:
             return
+        if torch.nn.parameter.is_lazy(tensor):
+            raise Error(f"'{name}' has no shape before the first forward pass: call the module once, then make the optimizer, and compile it")
         if tensor.device.type != "cpu":
             raise Error(f"'{name}' lies on {tensor.device}: gpuc takes modules on the CPU, net.cpu()")
         if tensor.dtype not in TYPES:
@@ -454,6 +456,10 @@ class FunctionRecorder:
             elif spec.kind == OutputKind.BUFFER_MUTATION:
                 variable = self.variable(spec.target)
                 assigned.append({"variable": variable, "value": self.encode(node)})
+            elif spec.kind == OutputKind.PARAMETER_MUTATION:
+                name = own_name(spec.target)
+                self.refuse(node, f"'{name}' is changed in the forward pass, and it is the optimizer that changes parameters: do that "
+                            "behind the step, under torch.no_grad(), or by a parametrization")  # fmt: skip
             elif spec.kind != OutputKind.TOKEN:  # What has effects is refused already.
                 self.refuse(node, "an input is changed in place, which would be the loader's batch: clone it first")
         return {"outputs": outputs[chosen], "assigned": assigned}

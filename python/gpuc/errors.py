@@ -28,6 +28,7 @@ class Problem:
 
 
 def refuse(problems):
-    """Raises them as one error, each once."""
-    problems = list({str(problem): problem for problem in problems}.values())
+    """Raises them as one error, each once, and with its line if that is known of one."""
+    placed = {problem.text for problem in problems if problem.file}
+    problems = list({str(each): each for each in problems if each.file or each.text not in placed}.values())
     raise Error("\n".join(str(problem) for problem in problems), problems)

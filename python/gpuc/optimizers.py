@@ -1,6 +1,9 @@
 """What a torch.optim object says, as a recipe. The object is read, never stepped."""
 
+import inspect
+
 import torch
+from torch.optim import optimizer as of_torch
 
 from gpuc.errors import Error
 
@@ -38,9 +41,21 @@ class Optimizer:
             known = ", ".join(sorted(FORMS))
             raise Error(f"the optimizer {name} is not supported: torch.optim has {known}, or give a recipe's text")
         self.torch = optimizer
+        self.check_hooks()
         self.name, self.keys = FORMS[name]
         if name == "Adam" and optimizer.defaults.get("decoupled_weight_decay"):
             self.name = "adamw"
+
+    def check_hooks(self):
+        """What a user has put around step() would be dropped. Schedulers put something there, too, and so does a compiled step."""
+        if inspect.unwrap(self.torch.step) is not inspect.unwrap(type(self.torch).step):
+            raise Error("the optimizer's step() is another than its class has, and a compiled step does not call it: do that behind the step")
+        for hooks in (self.torch._optimizer_step_pre_hooks, self.torch._optimizer_step_post_hooks,
+                      of_torch._global_optimizer_pre_hooks, of_torch._global_optimizer_post_hooks):  # fmt: skip
+            for hook in hooks.values():
+                if not getattr(hook, "__module__", "").startswith("gpuc."):
+                    raise Error(f"the optimizer has a step hook, {getattr(hook, '__qualname__', hook)}, which a compiled step does not call: "
+                                "remove it, and do that behind the step")  # fmt: skip
 
     def parameters(self):
         return [parameter for group in self.torch.param_groups for parameter in group["params"]]

@@ -32,6 +32,8 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     """
     if not isinstance(net, torch.nn.Module):
         raise Error(f"net is {type(net).__name__}, and no torch.nn.Module")
+    if isinstance(net, torch.jit.ScriptModule):
+        raise Error("net is a module of TorchScript, which torch.export does not read: give the nn.Module that it was made of")
     if not net.training:
         raise Error("net is in eval mode, and would be trained so: call net.train() (layers of it may stay in eval mode)")
     for name, value, least in (("threads", threads, 0), ("memory_budget", memory_budget, 1), ("seed", seed, 0),
@@ -163,7 +165,7 @@ class Step(Plan):
         self._prediction = None  # Made when it is first asked for.
         self._copies = Copies(self._session, self._tensors)
         self._share()
-        self._net = recorder.net
+        self._net, self._was_autocast = recorder.net, torch.is_autocast_enabled("cpu")
         self._watched = [(name, each, each.data_ptr() if name in self._plan_variables else None, "requires_grad", each.requires_grad)
                          for name, each in self._tensors.items()]  # fmt: skip
         self._watched += [(name, each, None, "training", each.training) for name, each in self._net.named_modules() if name]
@@ -211,6 +213,7 @@ class Step(Plan):
     def _update(self, args, kwargs):
         if self._next == 0:
             warn_of_gradients((args, kwargs), "the first batch has")
+            self._look_closer()
         self._check_changes()
         self._copies.take()
         for entry in self._rates:
@@ -220,6 +223,15 @@ class Step(Plan):
                 rate.fill_(entry[2])
         self._copies.are_stale = bool(self._shares)
         return self._mean_of("train_step", args, kwargs)
+
+    def _look_closer(self):
+        """At the first step: what it would not do, and a loop of the user's seems to expect."""
+        check_hooks(self._net)
+        if self._reader:
+            self._reader.check_hooks()
+        if torch.is_autocast_enabled("cpu") and not self._was_autocast:
+            ranks.warn("autocast is on, and a compiled step computes as it was compiled: give gpuc.compile precision='bf16', and leave "
+                       "autocast out", stacklevel=5)  # fmt: skip
 
     def _make_quick(self):
         """An update of a batch as it was compiled for, where nothing has changed since; None: it is left to _update."""

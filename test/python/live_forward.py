@@ -6,6 +6,7 @@ Each module trains as it does in eager PyTorch, or is refused with the reason. B
 import copy
 import random
 import unittest
+import warnings
 
 import numpy as np
 import torch
@@ -207,6 +208,41 @@ class Gradients(Case):
         self.assertEqual((Sign.forward, torch.Tensor.register_hook), before[:2])
         self.assertTrue(torch.equal(torch.get_rng_state(), before[2]))
 
+    def test_hooks_that_come_after_compiling(self):
+        net, batch = make(lambda net, x: x)
+        step = gpuc.compile(net, F.mse_loss, sgd(net), batch)
+        net.fc1.weight.register_hook(lambda gradient: gradient)
+        with self.assertRaisesRegex(gpuc.Error, "fc1.weight: has a gradient hook"):
+            step(*batch)
+
+    def test_hooks_of_the_optimizer(self):
+        def patched(optimizer):
+            step = optimizer.step
+            optimizer.step = lambda *args: step(*args)
+
+        for name, change, text in (
+            ("before", lambda optimizer: optimizer.register_step_pre_hook(lambda *_: None), "has a step hook, .*lambda"),
+            ("behind", lambda optimizer: optimizer.register_step_post_hook(lambda *_: None), "has a step hook"),
+            ("instead", patched, "step\\(\\) is another than its class has"),
+        ):
+            with self.subTest(name):
+                net, batch = make(lambda net, x: x)
+                optimizer = sgd(net)
+                change(optimizer)
+                with self.assertRaisesRegex(gpuc.Error, text):
+                    gpuc.compile(net, F.mse_loss, optimizer, batch)
+        net, batch = make(lambda net, x: x)
+        optimizer = sgd(net)
+        torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1)
+        for _ in range(2):  # A scheduler wraps step(), and a compiled step has hooks of its own.
+            gpuc.compile(net, F.mse_loss, optimizer, batch)
+
+    def test_autocast_around_a_step(self):
+        net, batch = make(lambda net, x: x)
+        step = gpuc.compile(net, F.mse_loss, sgd(net), batch)
+        with torch.autocast("cpu", dtype=torch.bfloat16), self.assertWarnsRegex(UserWarning, "autocast is on, .* precision='bf16'"):
+            step(*batch)
+
 
 class State(Case):
     """What a forward pass leaves behind."""
@@ -280,6 +316,29 @@ class State(Case):
         gpuc.compile(make(lambda net, x: x if random.random() < 2 else 0 * x)[0], F.mse_loss, "sgd:lr=0.1", make(None)[1])
         self.assertEqual(random.getstate(), before[0])
         self.assertEqual(np.random.get_state()[1].tobytes(), before[1])
+
+    def test_a_parameter_that_is_changed(self):
+        def clamped(net, x):
+            with torch.no_grad():
+                net.fc2.weight.clamp_(-0.1, 0.1)
+            return x
+
+        self.refused("'fc2.weight' is changed in the forward pass, and it is the optimizer that changes parameters", clamped)
+
+
+class Modules(unittest.TestCase):
+    """Which are none."""
+
+    def test_without_shapes(self):
+        with self.assertRaisesRegex(gpuc.Error, "'0.weight' has no shape before the first forward pass: call the module once"):
+            gpuc.compile(nn.Sequential(nn.LazyLinear(3)), F.mse_loss, "sgd:lr=0.1", (torch.zeros(4, 5), torch.zeros(4, 3)))
+
+    def test_torchscript(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # It is going away.
+            net = torch.jit.script(nn.Linear(5, 3))
+        with self.assertRaisesRegex(gpuc.Error, "net is a module of TorchScript"):
+            gpuc.compile(net, F.mse_loss, "sgd:lr=0.1", (torch.zeros(4, 5), torch.zeros(4, 3)))
 
 
 if __name__ == "__main__":
