@@ -17,6 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MOST_BYTES = 45_000_000
 # What every Linux has that the tag allows (PEP 600); libz among them.
 SYSTEM_LIBRARIES = {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1", "libz.so.1", "ld-linux-x86-64.so.2"}
+TOOLS_OF_MLIR = {"gpuc-opt", "gpuc-reduce", "gpuc-lsp-server"}
 TRAIN = """
 import sys, numpy, gpuc
 assert "torch" not in sys.modules and "gpuc._compiler" not in sys.modules
@@ -87,13 +88,19 @@ class Wheel(unittest.TestCase):
         env = {"PATH": f"{self.path}/venv/bin:/usr/bin:/bin", "HOME": str(work)}
         version = run(python, "-c", "import importlib.metadata as m; print(m.version('gpuc'))", env=env).strip()
         for tool in sorted(path.name for path in (self.package / "bin").iterdir()):
-            self.assertIn(version, run(self.path / "venv/bin" / tool, "--version", env=env))
+            self.assertIn("LLVM version" if tool in TOOLS_OF_MLIR else version, run(self.path / "venv/bin" / tool, "--version", env=env))
         run("gpuc-model", "linear-regression", "in=2", "batch=64", "optimizer=sgd:lr=0.1", "-o", "line.mlir", cwd=work, env=env)
         run("gpuc-compile", "line.mlir", "-o", "line.plan", cwd=work, env=env)
         self.assertLess(float(run(python, "-c", TRAIN, cwd=work, env=env)), 1e-3)
         refused = subprocess.run(["gpuc-compile", "none.mlir"], cwd=work, env=env, capture_output=True, text=True)
         self.assertEqual(refused.returncode, 1)
         self.assertRegex(refused.stderr, r"^error: .*none\.mlir")
+        self.assertIn("gpuc.variable @linear.weight", run("gpuc-opt", "line.mlir", "--canonicalize", cwd=work, env=env))
+        for tool in ("gpuc-opt", "gpuc-compile"):
+            with self.subTest(tool):
+                deep = subprocess.run([tool, "-"], input="(" * 300, cwd=work, env=env, capture_output=True, text=True)
+                self.assertEqual(deep.returncode, 1)
+                self.assertIn("this bracket is nested in 256 others", deep.stderr)
 
 
 if __name__ == "__main__":
