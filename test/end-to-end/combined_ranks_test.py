@@ -72,11 +72,6 @@ class CombinedRanks(RankTest):
         self.assertTrue(done.returncode == 0 or "--memory-budget" in done.stderr, done.stderr)
         return self.path("ranks.plan")
 
-    def check_same(self, found, expected):
-        """By names of those that differ: a difference of all numbers would take minutes to be told."""
-        self.assertEqual(found.keys(), expected.keys())
-        self.assertEqual([name for name in expected if found[name] != expected[name]], [])
-
     def check(self, number):
         draw = Draw(number)
         ranks, alone = self.ranks_of(draw), self.compiled(draw, "alone", f"--emulate-ranks={draw.ranks}")

@@ -4,6 +4,7 @@ import os
 import subprocess
 import time
 
+from first_difference import first_difference
 from gpuc_tools import BIN, ToolTest
 from tensor_files import read_safetensors
 
@@ -11,6 +12,9 @@ SAMPLES = 96
 
 
 class RankTest(ToolTest):
+    def check_same(self, found, expected):
+        self.assertIsNone(first_difference(found, expected))
+
     def variables(self, plan, *flags, steps=6, samples=SAMPLES):
         """variable → its values after some steps; fails if training does."""
         saved = self.path("saved.safetensors")

@@ -10,6 +10,10 @@ import tempfile
 
 import gpuc
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "end-to-end"))
+
+from first_difference import first_difference  # noqa: E402
+
 RANKS = 2
 MPIRUN = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", str(RANKS)]
 
@@ -33,6 +37,9 @@ class Launched:
     def setUp(self):
         if not shutil.which(self.launcher[0]):
             self.skipTest(f"no {self.launcher[0]}")
+
+    def check_same(self, found, expected):
+        self.assertIsNone(first_difference(found, expected))
 
     def launch(self, task, launcher=None, **options):
         """Its status, what each rank gave, and what was said."""

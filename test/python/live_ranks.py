@@ -211,24 +211,20 @@ class OnRanks(Launched):
     def alike(self, task):
         """What all ranks gave, the same."""
         ours, others = self.ranks(task)
-        self.assertEqual(ours, others)
+        self.check_same(others, ours)
         return ours
 
 
 class Case(OnRanks):
     def test_bits_of_one_that_computes_their_parts(self):
         """Dropout on, weights and what the optimizer keeps, and the loss of evaluation to rounding."""
-        ours, others = self.ranks("together")
-        self.assertEqual(ours, others)
-        expected = alone()
+        ours, expected = self.alike("together"), alone()
         self.assertAlmostEqual(ours.pop("evaluated"), expected.pop("evaluated"), delta=1e-12)
-        self.assertEqual(ours, expected)
+        self.check_same(ours, expected)
 
     def test_ragged_batches_and_what_is_drawn(self):
         for task in (ragged, drawn):
-            ours, others = self.ranks(task.__name__)
-            self.assertEqual(ours, others)
-            self.assertEqual(ours, task())
+            self.check_same(self.alike(task.__name__), task())
 
     def test_what_is_said_once(self):
         first, other = self.ranks("same_batch")
@@ -258,7 +254,7 @@ class WhatRanksShareOut(OnRanks, unittest.TestCase):
 
     def test_bits_of_one_that_computes_their_parts(self):
         """Of weights and what the optimizer keeps, before, in and after eager mode."""
-        self.assertEqual(self.alike("shared_out"), shared_out())
+        self.check_same(self.alike("shared_out"), shared_out())
 
     def test_gradients(self):
         """To rounding: sums over microbatches are taken in another order."""
