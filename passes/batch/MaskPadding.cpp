@@ -158,8 +158,9 @@ class MaskPaddingPass : public impl::MaskPaddingPassBase<MaskPaddingPass> {
       if (!norm.getSync() || norm.getRows())
         continue;
       if (all % batch != 0)
-        return norm.emitOpError("is over ") << all << " rows, not a multiple of the batch of " << batch
-                                            << ": have it count those that are no padding";
+        return norm.emitOpError("is over ")
+               << all << " rows, not a multiple of the batch of " << batch
+               << ": leave out sync_batch_norm, or have it normalise the whole batch";
       OpBuilder builder(norm);
       norm.getRowsMutable().assign(rowsOf(builder, norm.getLoc(), rows, all / batch));
     }

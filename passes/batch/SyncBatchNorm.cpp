@@ -52,7 +52,8 @@ class SyncBatchNormPass : public impl::SyncBatchNormPassBase<SyncBatchNormPass> 
       return failure();
     if (!found)
       return recipe.emitOpError(
-          "has sync_batch_norm, but the model has no batch norm over the batch: leave it out");
+          "has sync_batch_norm, but the model has no batch norm over the batch (in eval mode it "
+          "goes by its running statistics): leave it out");
     return success();
   }
 };

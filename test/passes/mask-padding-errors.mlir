@@ -28,7 +28,7 @@ module attributes {gpuc.batch = 4 : i64} {
 // 10 rows of a norm that ranks share: which of them are padding is not known either.
 module attributes {gpuc.batch = 4 : i64} {
   func.func @loss(%x: tensor<10x5xf32>, %y: tensor<4x5xf32>, %r: tensor<5xf32>) -> (tensor<f32>, tensor<f32>) {
-    // expected-error @below {{is over 10 rows, not a multiple of the batch of 4: have it count those that are no padding}}
+    // expected-error @below {{is over 10 rows, not a multiple of the batch of 4: leave out sync_batch_norm, or have it normalise the whole batch}}
     %0:5 = gpuc.batch_norm %x running %r, %r sync : (tensor<10x5xf32>, tensor<5xf32>, tensor<5xf32>) -> (tensor<10x5xf32>, tensor<5xf32>, tensor<5xf32>, tensor<5xf32>, tensor<5xf32>)
     %sum, %count = gpuc.mse %y, %y : (tensor<4x5xf32>, tensor<4x5xf32>) -> (tensor<f32>, tensor<f32>)
     return %sum, %count : tensor<f32>, tensor<f32>

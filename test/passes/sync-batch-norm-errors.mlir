@@ -4,7 +4,7 @@ func.func @loss(%x: tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>) {
   %loss, %count = gpuc.mse %x, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
   return %loss, %count : tensor<f32>, tensor<f32>
 }
-// expected-error @below {{has sync_batch_norm, but the model has no batch norm over the batch: leave it out}}
+// expected-error @below {{has sync_batch_norm, but the model has no batch norm over the batch (in eval mode it goes by its running statistics): leave it out}}
 gpuc.recipe { loss = @loss, data_parallel = true, sync_batch_norm = true }
 
 // -----
