@@ -1,7 +1,11 @@
 // gpuc-train: trains a plan on data. See runtime/train/trainer.h.
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "runtime/base/flags.h"
 #include "runtime/base/tool_main.h"
@@ -116,6 +120,23 @@ Result<bool> useGpus(const TrainOptions& options) {
   return plan.info().target != TargetKind::host;
 }
 
+/// Ranks have one command line, or each its own: what is wrong with it they say together, once.
+int refuseTogether(const Launcher& launcher, const std::string& how) {
+  joinRanks(launcher, {}, [&](Communicator&) -> Result<int> { return Status::error(how); });
+  return 2;
+}
+
+/// As CommandLine::parse. The first rank alone prints the help.
+std::optional<int> parseAsRank(CommandLine& cli, int argc, char** argv, const Launcher& launcher) {
+  const ParseOutcome parsed = cli.parse({argv + 1, argv + argc});
+  if (parsed.err.empty()) {
+    if (launcher.rank == 0) std::fputs(parsed.out.c_str(), stdout);
+    return parsed.exit_code;
+  }
+  const size_t begin = std::string_view("error: ").size();
+  return refuseTogether(launcher, parsed.err.substr(begin, parsed.err.size() - begin - 1));
+}
+
 /// What stands in the way of ranks, if some are wished for or started; empty if nothing does.
 std::string findRanksMisuse(const TrainOptions& options, const std::optional<Launcher>& launcher,
                             const RanksWish& wish) {
@@ -146,9 +167,22 @@ Result<int> train(const TrainOptions& options) {
   return outcome == TrainOutcome::stopped ? kStoppedExitCode : 0;
 }
 
+/// Ranks of a slower link exchange otherwise.
+Status agreeOnLink(Communicator& ranks, const RanksWish& wish) {
+  const std::array<int64_t, 2> mine = {wish.link_bandwidth.value_or(0), wish.link_latency.value_or(0)};
+  std::vector<std::array<int64_t, 2>> all(static_cast<size_t>(ranks.size()));
+  GPUC_RETURN_IF_ERROR(ranks.gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all))));
+  for (size_t other = 1; other < all.size(); ++other)
+    if (all[other] != all[0])
+      return Status::error("ranks 0 and " + std::to_string(other) +
+                           " have another --link-bandwidth or --link-latency: give all of them the same");
+  return okStatus();
+}
+
 /// What each rank does. The cores are shared out, if --threads does not say how many a rank has.
 RankBody trainAsRank(const TrainOptions& options, const RanksWish& wish) {
   return [&options, &wish](Communicator& communicator) -> Result<int> {
+    GPUC_RETURN_IF_ERROR(agreeOnLink(communicator, wish));
     TrainOptions own = options;
     std::optional<SlowLink> slow;
     if (wish.link_bandwidth)
@@ -189,20 +223,14 @@ static int tool(int argc, char** argv) {
   const Result<std::optional<Launcher>> found = findLauncher();
   if (!found.ok()) return exitStatus(found.status());
   const std::optional<Launcher>& launcher = *found;
-  // All ranks have one command line: the first says what is wrong with it.
-  const bool is_mute = launcher && launcher->rank > 0;
-  auto endQuietly = [](int exit_code) {
-    if (exit_code != 0) letAnotherSpeak();
-    return exit_code;
-  };
   auto misused = [&](const std::string& how) {
-    return is_mute ? endQuietly(2) : CommandLine::usageError(how);
+    return launcher ? refuseTogether(*launcher, how) : CommandLine::usageError(how);
   };
   CommandLine cli("gpuc-train", "Trains a plan on data.");
   declareFlags(cli, options, last_batch, no_shuffle, wish);
   const std::optional<int> exit_code =
-      is_mute ? cli.parse({argv + 1, argv + argc}).exit_code : cli.parse(argc, argv);
-  if (exit_code) return is_mute ? endQuietly(*exit_code) : *exit_code;
+      launcher ? parseAsRank(cli, argc, argv, *launcher) : cli.parse(argc, argv);
+  if (exit_code) return *exit_code;
   if (std::string misuse = findMisuse(options); !misuse.empty()) return misused(misuse);
   if (std::string misuse = findRanksMisuse(options, launcher, wish); !misuse.empty()) return misused(misuse);
   options.last_batch = last_batch == "pad" ? LastBatch::pad : LastBatch::drop;

@@ -93,6 +93,26 @@ Status meetAtTheEnd(Communicator& ranks) {
   return ranks.gather({&mine, 1}, all);
 }
 
+/// Whether a rank has said no more than that it waits for one that has failed by itself, and says why.
+bool isExplained(const std::string& words, const std::vector<std::string>& said) {
+  for (size_t other = 0; other < said.size(); ++other)
+    if (!said[other].empty() &&
+        words.ends_with(", but rank " + std::to_string(other) + " failed: " + said[other]))
+      return true;
+  return false;
+}
+
+/// What a rank has to say when all have: once what several say, and nothing for who waited for another one;
+/// that one says which it is.
+std::string wordsOf(int64_t rank, const std::vector<std::string>& said) {
+  const auto own = said.begin() + rank;
+  if (isExplained(*own, said) || std::find(said.begin(), own, *own) != own) return "";
+  const std::string name = "rank " + std::to_string(rank), waited = ", but " + name + " failed: " + *own;
+  const bool is_alone = std::any_of(said.begin(), said.end(),
+                                    [&](const std::string& words) { return words.ends_with(waited); });
+  return rank > 0 && is_alone ? name + ": " + *own : *own;
+}
+
 Result<std::unique_ptr<Transport>> openTransport(const Launcher& launcher, const LaunchOptions& options) {
   if (launcher.meeting) return openTcp(*launcher.meeting, launcher.rank, launcher.ranks, options.limit);
   return openMpi(launcher.mpi, launcher.rank, launcher.ranks);
@@ -155,9 +175,11 @@ Result<std::unique_ptr<JoinedRanks>> JoinedRanks::join(const Launcher& launcher,
 int joinRanks(const Launcher& launcher, const LaunchOptions& options, const RankBody& body) {
   const LastWord last_word(launcher.rank == 0);
   Result<std::unique_ptr<Transport>> transport = openTransport(launcher, options);
-  // The machines may differ, but not what is on one of them.
+  // The machines may differ, but not what is on one of them. By TCP the first rank looks for nobody: where
+  // the others do not find it, the second one says so.
   if (!transport.ok()) {
-    if (launcher.local_rank == 0) return last_word.error(transport.message());
+    if (launcher.local_rank == 0 || (launcher.meeting && launcher.rank == 1))
+      return last_word.error(transport.message());
     letAnotherSpeak();
     return 1;
   }
@@ -170,9 +192,10 @@ int joinRanks(const Launcher& launcher, const LaunchOptions& options, const Rank
     if (ended.ok()) return *outcome;
     outcome = ended;
   }
-  const std::vector<std::string> said = joined.giveUp(outcome.message());
-  const auto own = said.begin() + launcher.rank;
-  if (std::find(said.begin(), own, outcome.message()) == own) last_word.error(outcome.message());
+  std::vector<std::string> said = joined.giveUp(outcome.message());
+  said[static_cast<size_t>(launcher.rank)] = outcome.message();
+  const std::string words = wordsOf(launcher.rank, said);
+  if (!words.empty()) last_word.error(words);
   joined.leave();
   return 1;
 }

@@ -206,7 +206,8 @@ class Watch {
       if (!rank.has_ended) ::kill(rank.pid, SIGKILL);
   }
 
-  /// One line for each thing that was said, that of who failed first before the others.
+  /// One line for each thing that was said, that of who failed first before the others. Who says why it ended
+  /// says it for those that waited for it.
   void sayWhy() const {
     if (!failed_at_) return;
     std::vector<std::string> said;
@@ -215,11 +216,27 @@ class Watch {
       std::fprintf(stderr, "error: %s\n", text.c_str());
       said.push_back(text);
     };
+    std::string explained, reason;
+    for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+      if (!ranks_[rank].is_culprit) continue;
+      const std::string name = "rank " + std::to_string(rank), ended = name + " " + ranks_[rank].why;
+      reason = wordsOf(rank);
+      if (!reason.empty()) explained = ", but " + ended;
+      const bool is_alone = rank > 0 && !explained.empty() && hasAnyWaited(explained);
+      say(reason.empty() ? ended : is_alone ? name + ": " + reason : reason);
+    }
+    for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+      const std::string words = wordsOf(rank);
+      if (words != reason && (explained.empty() || !words.ends_with(explained))) say(words);
+    }
+  }
+
+  std::string wordsOf(size_t rank) const { return words_[rank].text.data(); }
+
+  bool hasAnyWaited(const std::string& explained) const {
     for (size_t rank = 0; rank < ranks_.size(); ++rank)
-      if (ranks_[rank].is_culprit)
-        say(words_[rank].text[0] ? words_[rank].text.data()
-                                 : "rank " + std::to_string(rank) + " " + ranks_[rank].why);
-    for (size_t rank = 0; rank < ranks_.size(); ++rank) say(words_[rank].text.data());
+      if (wordsOf(rank).ends_with(explained)) return true;
+    return false;
   }
 
   int status() const {
@@ -257,7 +274,7 @@ Result<int> callBody(const RankBody& body, Communicator& ranks) {
   }
 }
 
-void letAnotherSpeak() { std::this_thread::sleep_for(std::chrono::seconds(1)); }
+void letAnotherSpeak() { std::this_thread::sleep_for(std::chrono::seconds(5)); }
 
 Result<int> launchRanks(const LaunchOptions& options, const RankBody& body) {
   GPUC_ASSIGN_OR_RETURN(SharedRanks shared, SharedRanks::create(options.ranks));

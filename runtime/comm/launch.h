@@ -41,7 +41,7 @@ Result<int> callBody(const RankBody& body, Communicator& ranks);
 int beQuiet();
 
 /// For a rank that fails as others do, and leaves it to one of them to say why: launchers end all when the
-/// first has ended, be it before that one has spoken.
+/// first has ended, be it before that one, on a machine that has much else to do, has come so far.
 void letAnotherSpeak();
 
 }  // namespace gpuc

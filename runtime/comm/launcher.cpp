@@ -56,6 +56,22 @@ Result<MeetingPlace> findMeeting(const std::string& job) {
   return MeetingPlace{textOf("MASTER_ADDR"), port + (is_taken ? 1 : 0), job};
 }
 
+/// Of torchrun's variables. Who sets RANK and WORLD_SIZE, or all but one, means ranks, of which each would
+/// train alone. A batch script may well set the others alone.
+Status checkNothingIsMissing() {
+  std::string set, missing;
+  int count = 0;
+  for (const char* name : {kTorchrun.rank, kTorchrun.ranks, "MASTER_ADDR", "MASTER_PORT"}) {
+    std::string& names = isSet(name) ? set : missing;
+    names += (names.empty() ? "" : ", ") + std::string(name);
+    count += isSet(name) ? 1 : 0;
+  }
+  const bool means_ranks = count == 3 || (isSet(kTorchrun.rank) && isSet(kTorchrun.ranks));
+  if (!means_ranks || count == 4 || textOf(kTorchrun.ranks) == "1") return okStatus();
+  return Status::error(set + " are set, as by torchrun, but not " + missing +
+                       ": set that too, or unset them");
+}
+
 Result<std::optional<Launcher>> read(const Variables& variables) {
   Launcher launcher{.name = variables.launcher, .mpi = variables.mpi};
   GPUC_ASSIGN_OR_RETURN(launcher.rank, numberOf(variables.rank));
@@ -93,7 +109,10 @@ Result<std::optional<Launcher>> findLauncher() {
   for (const Variables& variables : kWithMpi)
     if (isSet(variables.rank) && isSet(variables.ranks)) return read(variables);
   if (is_torchrun) return readWithMeeting(kTorchrun, "");
-  if (!isSet(kSrun.rank) || !isSet(kSrun.ranks)) return std::optional<Launcher>();
+  if (!isSet(kSrun.rank) || !isSet(kSrun.ranks)) {
+    GPUC_RETURN_IF_ERROR(checkNothingIsMissing());
+    return std::optional<Launcher>();
+  }
   if (isMeetingSet()) return readWithMeeting(kSrun, textOf("SLURM_JOB_ID") + "." + textOf("SLURM_STEP_ID"));
   GPUC_ASSIGN_OR_RETURN(const std::optional<Launcher> launcher, read(kSrun));
   if (!launcher) return std::optional<Launcher>();

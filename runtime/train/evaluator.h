@@ -22,6 +22,9 @@ class Evaluator {
   static Result<Evaluator> create(const Session& session, const std::string& data,
                                   const LoaderOptions& options, Communicator* ranks = nullptr);
 
+  /// By which other data are told apart: see sampleChecksum.
+  Result<uint32_t> checksum() const { return feed_.checksum(); }
+
   /// One pass in the order of the data; sums are in f64, of all ranks. None if `stop` turned true on the way,
   /// on one of them. Allocates nothing.
   Result<std::optional<Evaluation>> run(Session& session, const std::atomic<bool>& stop);

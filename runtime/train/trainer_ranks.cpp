@@ -12,37 +12,68 @@
 #include "runtime/weights/weights_selection.h"
 
 namespace gpuc {
+namespace {
+
+uint64_t checksumOf(const std::string& text) {
+  return ::crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
+}
+
+/// What all ranks must have alike: a name for each thing, and this rank's.
+struct Wish {
+  const char* name;
+  uint64_t mine;
+};
+
+Status agreeOn(Communicator& ranks, const std::vector<Wish>& wishes) {
+  std::vector<uint64_t> mine, all(wishes.size() * static_cast<size_t>(ranks.size()));
+  for (const Wish& wish : wishes) mine.push_back(wish.mine);
+  GPUC_RETURN_IF_ERROR(ranks.gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all))));
+  for (size_t other = 1; other < static_cast<size_t>(ranks.size()); ++other)
+    for (size_t wish = 0; wish < wishes.size(); ++wish)
+      if (all[wish] != all[other * wishes.size() + wish])
+        return Status::error("ranks 0 and " + std::to_string(other) + " have another " + wishes[wish].name +
+                             ": give all of them the same");
+  return okStatus();
+}
+
+}  // namespace
+
 Status Trainer::checkRanks() const {
   if (worldSize() == 1 || isDataParallel(plan())) return okStatus();
   return Status::error(options_.plan + " was compiled for one rank, and " + std::to_string(worldSize()) +
                        " would each train by themselves: compile it with --data-parallel");
 }
 
-/// Ranks that train something else than one another would do so without a word. What each is told to do is
-/// gathered as checksums, so that the error says in what they differ.
+/// Ranks that train something else than one another would do so without a word, or wait for one another where
+/// one of them comes to its end. What each is told to do is gathered as numbers, so that the error says in
+/// what they differ.
 Status Trainer::agree() const {
   if (!options_.communicator) return okStatus();
-  enum { kPlan, kSeed, kData, kOrder, kStep, kWishes };
-  static constexpr const char* kNames[kWishes] = {"plan", "seed", "data", "order of the data",
-                                                  "step to go on from"};
   GPUC_ASSIGN_OR_RETURN(const std::string file, readFile(options_.plan));
-  auto checksum = [](const std::string& text) {
-    return ::crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size());
-  };
-  std::vector<uint64_t> mine(kWishes), all(kWishes * static_cast<size_t>(worldSize()));
-  mine[kPlan] = checksum(file);
-  mine[kSeed] = facts_.seed;
-  mine[kData] = checksum(options_.data) ^ static_cast<uint64_t>(facts_.samples) << 32;
-  mine[kOrder] = static_cast<uint64_t>(facts_.shuffle) << 1 | static_cast<uint64_t>(facts_.last_batch);
-  mine[kStep] = static_cast<uint64_t>(step_);
-  GPUC_RETURN_IF_ERROR(
-      options_.communicator->gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all))));
-  for (size_t other = 1; other < static_cast<size_t>(worldSize()); ++other)
-    for (size_t wish = 0; wish < kWishes; ++wish)
-      if (all[wish] != all[other * kWishes + wish])
-        return Status::error("ranks 0 and " + std::to_string(other) + " have another " + kNames[wish] +
-                             ": give all of them the same");
-  return okStatus();
+  GPUC_ASSIGN_OR_RETURN(const uint64_t data, feed_->checksum());
+  uint64_t eval_data = 0;
+  if (evaluator_) {
+    GPUC_ASSIGN_OR_RETURN(eval_data, evaluator_->checksum());
+  }
+  const auto samples = static_cast<uint64_t>(facts_.samples);
+  const auto length = static_cast<uint64_t>(options_.steps.value_or(options_.epochs.value_or(1)));
+  return agreeOn(*options_.communicator, {{"plan", checksumOf(file)},
+                                          {"seed", facts_.seed},
+                                          {"data", checksumOf(options_.data) ^ samples << 32},
+                                          {"content of --data", data},
+                                          {"order of the data", static_cast<uint64_t>(facts_.shuffle) << 1 |
+                                                                    static_cast<uint64_t>(facts_.last_batch)},
+                                          {"step to go on from", static_cast<uint64_t>(step_)},
+                                          {"length of training (--steps, --epochs)",
+                                           length << 1 | static_cast<uint64_t>(!!options_.steps)},
+                                          {"--eval-data", checksumOf(options_.eval_data)},
+                                          {"content of --eval-data", eval_data},
+                                          {"wish for checkpoints (--checkpoint-dir, --checkpoint-every)",
+                                           static_cast<uint64_t>(options_.checkpoint_every.value_or(0)) << 1 |
+                                               static_cast<uint64_t>(!options_.checkpoint_dir.empty())},
+                                          {"wish to save (--save-variables, --save-trained)",
+                                           static_cast<uint64_t>(!options_.save_variables.empty()) << 1 |
+                                               static_cast<uint64_t>(!options_.save_trained.empty())}});
 }
 
 /// What another rank alone has warned of, as of a library of its machine: the first one says it.

@@ -13,6 +13,7 @@ import unittest
 
 from gpuc_tools import BIN, ToolTest, ranks_of, sha256
 from small_zoo import MODELS
+from tensor_files import write_npy
 
 ROUNDS = int(os.environ.get("GPUC_ROUNDS", "1"))
 TRAIN = os.path.abspath(os.path.join(BIN, "gpuc-train"))
@@ -26,6 +27,7 @@ class Launched:
     count_flag, program_flags = "-n", ()
     patience_s = 30  # in which all end when one is lost
     other_statuses = ()  # that a launcher gives if ranks fail
+    mixed = "1 or 2"  # where some end with the one and some with the other
     hands_statuses_on = True
     banner = r"(?!)"  # which it may write to stdout then
 
@@ -62,12 +64,12 @@ class Launched:
         gpt2 = self.compile_model("gpt2", *MODELS["gpt2"][0], flags=["--data-parallel", "--accumulate=2", "--clip-norm=1"])
         self.check_bits(2, gpt2, own=["--ranks=all"])
 
-    def error(self, status, *arguments, environment=None):
+    def error(self, status, *arguments, environment=None, **how):
         """The one line that gpuc-train says, the launcher's own aside."""
         at_once = {"OMPI_MCA_odls_base_sigkill_timeout": "0"}  # OpenMPI gives ranks a second to end, which none of these needs
-        found, said, errors = self.launch(*arguments, environment={**at_once, **(environment or {})})
+        found, said, errors = self.launch(*arguments, environment={**at_once, **(environment or {})}, **how)
         lines = [line for line in errors.splitlines() if line.startswith("error: ")]
-        self.assertIn(found, (status, *self.other_statuses))
+        self.assertIn(found, (status, *self.other_statuses) if status != self.mixed else (1, 2, *self.other_statuses))
         self.assertEqual((len(lines), re.sub(self.banner, "", said)), (1, ""), errors)
         return lines[0]
 
@@ -78,6 +80,48 @@ class Launched:
         self.assertIn("compiled for one rank, and 2 would each train by themselves: compile it with --data-parallel",
                       self.error(1, 2, self.compile_model("mlp", "hidden=16", "batch=5"), data))
         self.assertIn("fewer than one global batch of 12 rows", self.error(1, 3, plan, "--data=synthetic:size=10"))
+
+    def error_of(self, plan, others, second, status=1):
+        """What is said where the second of three ranks has other flags."""
+        own = f"case ${self.rank_variable} in 1) set -- {second};; *) set -- {others};; esac; exec {TRAIN} {plan} --log-every=0 $@"
+        return self.error(status, 3, "-c", own, program="sh")
+
+    def test_what_ranks_do_not_have_alike(self):
+        """One would come to its end, or to its evaluation, where others still train."""
+        plan, data = self.mlp("--data-parallel"), "--data=synthetic:size=96"
+        for one, other, what in (("--steps=3", "--steps=5", "length of training (--steps, --epochs)"),
+                                 ("--epochs=2", "--epochs=1", "length of training (--steps, --epochs)"),
+                                 ("", "--eval-data=synthetic:size=24", "--eval-data"),
+                                 ("", "--checkpoint-dir=checkpoints", "wish for checkpoints (--checkpoint-dir, --checkpoint-every)"),
+                                 ("", "--save-variables=x", "wish to save (--save-variables, --save-trained)")):  # fmt: skip
+            self.assertEqual(self.error_of(plan, f"{data} {one}", f"{data} {other}"),
+                             f"error: ranks 0 and 1 have another {what}: give all of them the same")  # fmt: skip
+        self.assertEqual(self.error_of(plan, data, data + " --link-bandwidth=1GB"),
+                         "error: ranks 0 and 1 have another --link-bandwidth or --link-latency: give all of them the same")  # fmt: skip
+        self.assertEqual(sorted(each for each in os.listdir(self.folder) if not each.endswith(("lan", "mlir"))), [])
+
+    def test_files_that_differ_under_one_name(self):
+        """As where each machine has its own copy."""
+        plan = self.mlp("--data-parallel")
+        for rank in range(3):
+            os.mkdir(self.path(str(rank)))
+            write_npy(self.path(f"{rank}/x.npy"), "ui8", (24, 1, 28, 28), [0] * (24 * 784))
+            write_npy(self.path(f"{rank}/y.npy"), "i32", (24,), [rank // 2] * 24)
+        own = f'cd ${self.rank_variable} && exec {TRAIN} {plan} --log-every=0 '
+        data, same = "npy:x=x.npy,labels=y.npy", "npy:x=../0/x.npy,labels=../0/y.npy"
+        self.assertEqual(self.error(1, 3, "-c", f"{own} --data={data}", program="sh"),
+                         "error: ranks 0 and 2 have another content of --data: give all of them the same")  # fmt: skip
+        self.assertEqual(self.error(1, 3, "-c", f"{own} --data={same} --eval-data={data}", program="sh"),
+                         "error: ranks 0 and 2 have another content of --eval-data: give all of them the same")  # fmt: skip
+
+    def test_who_fails_alone_says_which_rank_it_is(self):
+        plan, data = self.mlp("--data-parallel"), "--data=synthetic:size=96"
+        self.assertEqual(self.error_of(plan, data, data + " --variables=missing"),
+                         "error: rank 1: cannot open missing: No such file or directory")  # fmt: skip
+        self.assertEqual(self.error_of(plan, data + " --save-variables=missing/x", data + " --save-variables=y"),
+                         "error: cannot write missing/x: missing is not a folder")  # fmt: skip
+        said = self.error_of(plan, data, data + " --stepz=3", status=self.mixed)
+        self.assertEqual(said, "error: rank 1: unknown flag --stepz; did you mean --steps?")
 
     def test_one_rank_needs_no_other(self):
         status, said, errors = self.launch(1, self.mlp(), "--data=synthetic:size=96", environment={"LD_LIBRARY_PATH": self.folder})

@@ -39,8 +39,10 @@ class Meeting {
     for (int64_t port = place_.port; port < place_.port + MeetingPlace::kPorts && !listener_.isOpen(); ++port)
       listener_ = listenAt(port);
     if (!listener_.isOpen())
-      return errorf("MASTER_PORT=%lld and the %lld ports above it are taken: choose another one",
-                    static_cast<long long>(place_.port), static_cast<long long>(MeetingPlace::kPorts - 1));
+      return errorf(
+          "MASTER_PORT=%lld and the %lld ports above it are taken, or, below 1,024, root's alone: choose "
+          "another one",
+          static_cast<long long>(place_.port), static_cast<long long>(MeetingPlace::kPorts - 1));
     GPUC_RETURN_IF_ERROR(takeInAll());
     for (int64_t other = 1; other < size_; ++other)
       if (!writeAll(sockets_[static_cast<size_t>(other)], std::as_bytes(std::span(addresses_)), deadline_))
