@@ -59,7 +59,7 @@ class Plan:
         self._shares = frozenset(self._session.shares())  # What ranks share out.
         self.origin = None  # The file that the variables come from; None: they began as the recipe says.
         if self._ranks:
-            self._ranks.agree(plan=digest(file), seed=self._session.seed)
+            self._ranks.agree("gpuc.compile or gpuc.load", plan=digest(file), seed=self._session.seed)
 
     def step(self, *batch, **named):
         """One update; returns the mean loss of the batch, a float. Of several ranks each has its rows of the batch."""
@@ -92,7 +92,7 @@ class Plan:
             number += 1
         if self._ranks:
             with self._together():
-                total, count, number = (sum(each) for each in zip(*self._ranks.gather([total, count, number])))
+                total, count, number = (sum(each) for each in zip(*self._ranks.gather([total, count, number], "evaluate")))
         if not number:
             raise Error("there is no batch to evaluate")
         return Evaluation(total / count, number)
@@ -105,7 +105,7 @@ class Plan:
         batches = iter(batches)
         while True:
             batch = next(batches, None)
-            have = self._ranks.gather(batch is not None)
+            have = self._ranks.gather(batch is not None, "evaluate")
             if True not in have:
                 return
             if False in have:

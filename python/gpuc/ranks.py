@@ -63,14 +63,18 @@ class Ranks:
         self.failure = None
         atexit.register(self._end)
 
-    def gather(self, value):
-        """Each rank's value, which JSON can say."""
+    def gather(self, value, place):
+        """Each rank's value, which JSON can say. `place` is what this is a part of: the same of all."""
         self._check()
-        return [json.loads(each) for each in self.connection.gather(json.dumps(value).encode())]
+        everyone = [json.loads(each) for each in self.connection.gather(json.dumps([place, value]).encode())]
+        for number, (other, _) in enumerate(everyone):
+            if other != everyone[0][0]:
+                raise Error(f"rank 0 is in {everyone[0][0]}, and rank {number} in {other}: have all ranks make the same calls, as often")
+        return [each for _, each in everyone]
 
-    def agree(self, **what):
+    def agree(self, place, **what):
         """Errors name what ranks do not have alike."""
-        first, *others = self.gather(what)
+        first, *others = self.gather(what, place)
         for number, other in enumerate(others, start=1):
             for name, value in first.items():
                 if other[name] != value:

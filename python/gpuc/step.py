@@ -246,16 +246,16 @@ class Step(Plan):
         said = list(self._session.warnings)
         if not self._ranks:
             return said
-        everyone = self._ranks.gather(said)
+        everyone = self._ranks.gather(said, "gpuc.compile")
         more = {line: number for number, lines in reversed(list(enumerate(everyone))) for line in lines if line not in said}
         return [*said, *(f"rank {number}: {line}" for line, number in more.items())] if self._is_first else []
 
     def _look_at_ranks(self, args, kwargs):
         """Now and then: what each has for itself, and all must have alike; the first batches, which must not be alike."""
         pieces = b"".join(bytes_of(tensor.detach().reshape(-1)[:SAMPLE]) for tensor in self._tensors.values())
-        self._ranks.agree(rates_of_the_optimizer=[float(group["lr"]) for group, *_ in self._rates], step=int(self._counter),
+        self._ranks.agree("step", rates_of_the_optimizer=[float(group["lr"]) for group, *_ in self._rates], step=int(self._counter),
                           values_of_parameters=zlib.crc32(pieces))  # fmt: skip
-        batches = self._ranks.gather(checksum_of(args, kwargs))
+        batches = self._ranks.gather(checksum_of(args, kwargs), "step")
         same = next(((batches.index(batch), number) for number, batch in enumerate(batches) if batches.index(batch) < number), None)
         if same:
             ranks.warn(f"ranks {same[0]} and {same[1]} train on the same batch: give each rank rows of its own, by a "

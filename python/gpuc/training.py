@@ -91,6 +91,9 @@ def fit(step, loader, *, epochs=1, val=None, checkpoint_dir=None, checkpoint_eve
     if step._ranks:
         check_sampler("loader", loader, step._ranks)
         check_sampler("val", val, step._ranks)
+        # Who has another would wait for the others, or have them wait, somewhere on the way.
+        step._ranks.agree("gpuc.fit", epochs=epochs, val=val is not None, checkpoint_dir=checkpoint_dir is not None, resume=resume,
+                          checkpoint_every=checkpoint_every, patience=patience, schedule_each=scheduler and schedule_each)
     run = Run(step, loader, val, scheduler, schedule_each, Progress(progress and step._is_first, epochs))
     with run.checkpoints_in(checkpoint_dir, keep, checkpoint_every, resume), interrupts() as run.interrupted:
         with step._together():
@@ -171,7 +174,7 @@ class Run:
         if set_epoch:
             set_epoch(len(self.epochs))
         if self.ranks:
-            self.ranks.agree(number_of_batches=length_of(self.loader))
+            self.ranks.agree("gpuc.fit", number_of_batches=length_of(self.loader))
         self.progress.begin(len(self.epochs) + 1, length_of(self.loader), self.in_epoch)
         batches = iter(self.loader)
         self.pass_over(batches)
@@ -223,7 +226,7 @@ class Run:
 
     def is_stop_wanted(self):
         """All ranks stop behind the same step, whichever was asked to."""
-        return any(self.ranks.gather(self.interrupted())) if self.ranks else self.interrupted()
+        return any(self.ranks.gather(self.interrupted(), "gpuc.fit")) if self.ranks else self.interrupted()
 
     def schedule(self, loss=None):
         if self.scheduler is None:
@@ -256,7 +259,7 @@ class Run:
                 warnings.warn(self.checkpoints.warning, stacklevel=4)
             last = self.checkpoints.last_step
             if self.ranks:
-                self.ranks.agree(newest_checkpoint=last)
+                self.ranks.agree("gpuc.fit", newest_checkpoint=last)
             if last is not None and not resume:
                 raise Error(f"{folder} holds checkpoints of another run, up to step {last}: pass resume=True to go on from "
                             "there, or another checkpoint_dir to begin anew")  # fmt: skip
@@ -291,7 +294,7 @@ class Run:
         state = {
             "epochs": [[each.epoch, each.step, each.loss, each.val_loss] for each in self.epochs],
             "loss_sum": self.loss_sum, "loss_count": self.loss_count,
-            "ranks": self.ranks.gather(own) if self.ranks else [own],
+            "ranks": self.ranks.gather(own, "a checkpoint") if self.ranks else [own],
             "rates": [float(group["lr"]) for group in self.groups()],
             "scheduler": None if self.scheduler is None else packed(self.scheduler.state_dict()),
         }  # fmt: skip

@@ -88,7 +88,7 @@ def save(folder, shard=None, **_):
     path = pathlib.Path(folder) / "saved.plan"
     plan.step(*next(iter(Loader(recording.batch))))
     plan.save(path)
-    plan._ranks.gather(None)  # Until it is written.
+    plan._ranks.gather(None, "save")  # Until it is written.
     loaded = gpuc.load(path)
     return {"losses": [loaded.step(*batch) for batch in Loader(recording.batch)]}
 
@@ -130,7 +130,21 @@ def other_lengths(**_):
     gpuc.fit(plan_of(recording), list(Loader(recording.batch))[gpuc.rank() :])
 
 
-TASKS = train, fit, fit_in_two_goes, save, load, evaluate_other_lengths, fail, end_early, other_seed, other_lengths
+def fit_otherwise(folder, **others):
+    """The second rank alone has these arguments; a validation that is there is that of the loader."""
+    plan = plan_of(Recording("mlp"))
+    loader = list(Loader(Recording("mlp").batch))
+    own = {"val": loader, "checkpoint_dir": folder}
+    gpuc.fit(plan, loader, **{name: own.get(name, value) for name, value in others.items() if gpuc.rank() == 1})
+
+
+def evaluate_alone(**_):
+    plan = plan_of(Recording("mlp"))
+    batches = list(Loader(Recording("mlp").batch))
+    plan._ranks.gather(1, "step") if gpuc.rank() else plan.evaluate(batches)
+
+
+TASKS = fit_otherwise, evaluate_alone, train, fit, fit_in_two_goes, save, load, evaluate_other_lengths, fail, end_early, other_seed, other_lengths
 
 
 #
@@ -210,6 +224,14 @@ class Case(Launched):
         self.assertEqual(self.errors("other_seed"), ["ranks 0 and 1 have another seed, 0 and 1: give all of them the same"] * 2)
         self.assertEqual(self.errors("other_lengths"),
                          ["ranks 0 and 1 have another number of batches, 5 and 4: give all of them the same"] * 2)  # fmt: skip
+        for name, value, shown in (("epochs", 2, "1 and 2"), ("val", True, "False and True"), ("patience", 3, "None and 3"),
+                                   ("checkpoint_dir", True, "False and True")):  # fmt: skip
+            with self.subTest(name):
+                said = f"ranks 0 and 1 have another {name.replace('_', ' ')}, {shown}: give all of them the same"
+                self.assertEqual(self.errors("fit_otherwise", folder=str(self.folder), **{name: value}), [said] * 2)
+        self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertEqual(self.errors("evaluate_alone"),
+                         ["rank 0 is in evaluate, and rank 1 in step: have all ranks make the same calls, as often"] * 2)  # fmt: skip
 
 
 class Torchrun(Case, unittest.TestCase):
