@@ -14,4 +14,8 @@ inline constexpr llvm::StringLiteral kCountsRowsAttr = "gpuc.counts_rows";
 /// shows it, as the frontend has known the batch.
 inline constexpr llvm::StringLiteral kHasRowsAttr = "gpuc.has_rows";
 
+/// Of the count that a loss returns, 1: it is that of the whole batch, of which the loss is a sum, and not of
+/// each part that the batch is cut into.
+inline constexpr llvm::StringLiteral kCountsOnceAttr = "gpuc.counts_once";
+
 } // namespace gpuc

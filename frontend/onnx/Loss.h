@@ -45,4 +45,8 @@ Status addModelsLoss(Emitter &emitter, mlir::func::FuncOp predict, const LossSpe
 llvm::SmallVector<mlir::Value> lossPair(Emitter &emitter, mlir::func::FuncOp function, mlir::Value value,
                                         bool *padded = nullptr);
 
+/// Where such a pair is the sum of a loss over the batch: its count is said to be that of the whole batch,
+/// however that is cut, so that parts of it add up to the same.
+void countOnce(mlir::func::FuncOp function, mlir::Value count, bool padded);
+
 } // namespace gpuc::onnx

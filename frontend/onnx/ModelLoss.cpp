@@ -9,6 +9,8 @@
 
 #include "frontend/onnx/Loss.h"
 
+#include "dialects/gpuc/CountsRows.h"
+
 using namespace mlir;
 
 namespace gpuc::onnx {
@@ -91,6 +93,11 @@ SmallVector<Value> lossPair(Emitter &e, func::FuncOp function, Value value, bool
   return {number.value(), like(number, 1).value()};
 }
 
+void countOnce(func::FuncOp function, Value count, bool padded) {
+  if (padded && !count.getDefiningOp<ir::LossOpInterface>())
+    function.setResultAttr(1, kCountsOnceAttr, UnitAttr::get(function.getContext()));
+}
+
 namespace {
 
 /// Takes the loss out of what is predicted, and the inputs that nothing else hangs on.
@@ -140,6 +147,7 @@ Status addModelsLoss(Emitter &e, func::FuncOp predict, const LossSpec &spec,
         e.builder.getDictionaryAttr(e.builder.getNamedAttr("gpuc.name", e.builder.getStringAttr(result))));
   loss.setType(e.builder.getFunctionType(loss.getArgumentTypes(), TypeRange(ValueRange(values))));
   loss.setResAttrsAttr(e.builder.getArrayAttr(names));
+  countOnce(loss, values[1], padded);
   eraseUnused(loss.getBody().front());
   const bool alone = predict.getNumResults() == 1;
   if (!alone)

@@ -2,6 +2,7 @@
 
 #include "passes/batch/Parts.h"
 
+#include "dialects/gpuc/CountsRows.h"
 #include "passes/base/AttentionViews.h"
 #include "passes/base/CompositeOps.h"
 #include "passes/base/Entries.h"
@@ -63,6 +64,18 @@ static void countRows(BlockArgument rows, Value number, int64_t rowsOfPart, Loca
   rows.replaceAllUsesExcept(left, left.getDefiningOp());
 }
 
+/// What is 1 for the whole batch is so in its first part alone.
+static void countOnce(func::FuncOp function, Value number) {
+  Operation *end = function.getBody().front().getTerminator();
+  for (OpOperand &operand : end->getOpOperands())
+    if (function.removeResultAttr(operand.getOperandNumber(),
+                                  StringAttr::get(function.getContext(), kCountsOnceAttr))) {
+      OpBuilder builder(end);
+      Expr isFirst = Expr(builder, end->getLoc(), number) == 0;
+      operand.set(select(isFirst, isFirst.at(operand.get()), 0));
+    }
+}
+
 LogicalResult addPartNumber(func::FuncOp function) {
   auto partition = function->getAttrOfType<ir::PartitionAttr>(ir::kPartitionAttr);
   auto type = RankedTensorType::get({}, IntegerType::get(function.getContext(), 64));
@@ -72,6 +85,7 @@ LogicalResult addPartNumber(func::FuncOp function) {
   BlockArgument number = function.getArgument(end);
   if (BlockArgument rows = argumentOfRole(function, kRowsRole))
     countRows(rows, number, partition.getRows(), function.getLoc());
+  countOnce(function, number);
   return moveRandom(function, number);
 }
 

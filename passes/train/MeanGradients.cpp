@@ -2,6 +2,7 @@
 
 #include "passes/train/MeanGradients.h"
 
+#include "dialects/gpuc/CountsRows.h"
 #include "passes/base/CompositeOps.h"
 #include "passes/base/Entries.h"
 #include "passes/base/Inline.h"
@@ -52,8 +53,11 @@ static FailureOr<func::FuncOp> buildCount(func::FuncOp gradients) {
   SymbolTable(gradients->getParentOfType<ModuleOp>()).insert(counts, Block::iterator(gradients));
   Operation *end = counts.getBody().front().getTerminator();
   end->setOperands(end->getOperand(1));
+  Attribute once = gradients.getResultAttr(1, kCountsOnceAttr);
   counts.setResAttrsAttr({});
   counts.setType(FunctionType::get(counts.getContext(), counts.getArgumentTypes(), end->getOperandTypes()));
+  if (once)
+    counts.setResultAttr(0, kCountsOnceAttr, once);
   // A loss as a whole would need its logits.
   if (failed(decomposeWhere(counts, [](Operation *op) { return isa<ir::LossOpInterface>(op); })))
     return failure();

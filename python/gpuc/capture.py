@@ -195,6 +195,7 @@ class Recorder:
         self.tensors = {}  # By variable: the parameter or buffer.
         self.names = {}  # By the identity of a tensor: its variable.
         self.trained = trained
+        self.is_sum = False  # Whether the loss is the sum of one over the rows.
         self.problems = []
         for prefix, owner in (("", net), ("loss.", loss)):
             if isinstance(owner, torch.nn.Module):

@@ -68,6 +68,7 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     recorder.record_training(*part)
     recorder.record_evaluation(*part)
     text = lower(recorder.graph(type(net).__name__))
+    recorder.is_sum = "gpuc.counts_once" in text
     entries = reader.recipe(recorder.names) if reader else [("optimizer", optimizer)]
     for key, value in (("clip_norm", clip_norm), ("clip_value", clip_value), ("precision", precision), ("ema", ema)):
         if value is not None:
@@ -149,6 +150,7 @@ class Step(Plan):
         self.report = Report(report, self.memory)
         self._reader = reader
         self._has_loss = recorder.loss is not None
+        self._is_sum = recorder.is_sum  # Of parts' losses, where a batch has parts.
         self._tensors = recorder.tensors
         self._names = recorder.names
         self._plan_variables = {name for name, *_ in self.variables}
@@ -314,7 +316,7 @@ class Step(Plan):
             self._mean_of_tensors("evaluate", cut(tensors, shapes, begin, begin + self._rows_of_part))
             total += self._session.number("evaluate", 0)
             count += self._session.number("evaluate", 1)
-        return total, count
+        return total, 1 if self._is_sum else count
 
     def _mean_of(self, program, args, kwargs):
         return self._mean_of_tensors(program, args if self._is_flat and not kwargs else self._flatten(args, kwargs))

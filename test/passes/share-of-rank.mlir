@@ -234,3 +234,23 @@ module @owners {
   }
   gpuc.recipe { loss = @loss, batch = 4, data_parallel = true, shard = optimizer, world_size = 3, optimizer = muon(lr = 0.1) }
 }
+
+// -----
+
+// The count of a sum over the batch is that of the whole: it counts on the first rank alone.
+// CHECK-LABEL: module @once
+// CHECK:         %[[RANK:.*]] = gpuc.read @rank
+// CHECK:         %[[IS_FIRST:.*]] = gpuc.compare eq %[[RANK]], %{{.*}} : tensor<i64>
+// CHECK:         %[[COUNT:.*]] = gpuc.select %[[IS_FIRST]],
+// CHECK:         gpuc.all_reduce %[[COUNT]] : tensor<f32>
+module @once {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32> {gpuc.counts_once}) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %0 = gpuc.broadcast %w dims [1] : tensor<3xf32> to tensor<?x3xf32>
+    %sum, %count = gpuc.mse %0, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    %one = gpuc.constant 1.0 : tensor<f32>
+    return %sum, %one : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, data_parallel = true, optimizer = sgd(lr = 0.1) }
+}

@@ -315,3 +315,29 @@ module @answered_by_ranks {
   }
   gpuc.recipe { loss = @loss, batch = 4, emulate_ranks = 2, optimizer = sgd(lr = 0.1) }
 }
+
+// -----
+
+// The count of a sum over the batch is that of the whole: it counts in the first part alone.
+// CHECK-LABEL: module @once
+// CHECK:         %[[LOOP:.*]]:3 = gpuc.scan
+// CHECK-NEXT:    ^bb0(%{{[^:]*}}: tensor<4x3xf32>, %[[I:[^:]*]]: tensor<i64>,
+// CHECK:           gpuc.mse
+// CHECK:           %[[ONE:.*]] = gpuc.constant 1.0 : tensor<f32>
+// CHECK:           %[[IS_FIRST:.*]] = gpuc.compare eq %[[I]], %{{.*}} : tensor<i64>
+// CHECK:           %[[NONE:.*]] = gpuc.constant 0.0 : tensor<f32>
+// CHECK:           %[[COUNT:.*]] = gpuc.select %[[IS_FIRST]], %[[ONE]], %[[NONE]]
+// CHECK:           gpuc.add %{{.*}}, %[[COUNT]]
+// CHECK-NOT:     counts_once
+// CHECK-LABEL: func.func @eval_step(
+module @once {
+  gpuc.variable @w : tensor<3xf32> init ones
+  func.func @loss(%x: tensor<?x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32> {gpuc.counts_once}) {
+    %w = gpuc.read @w : tensor<3xf32>
+    %0 = gpuc.broadcast %w dims [1] : tensor<3xf32> to tensor<?x3xf32>
+    %sum, %count = gpuc.mse %0, %x : (tensor<?x3xf32>, tensor<?x3xf32>) -> (tensor<f32>, tensor<f32>)
+    %one = gpuc.constant 1.0 : tensor<f32>
+    return %sum, %one : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, accumulate = 3, optimizer = sgd(lr = 0.1) }
+}

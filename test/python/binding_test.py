@@ -175,6 +175,16 @@ class Lowering(unittest.TestCase):
         self.assertGreater(len(norms), 0)
         self.assertEqual([line for line in norms if "gpuc.has_rows" not in line], [])
 
+    def test_a_sum_over_the_batch_counts_once(self):
+        """However the batch is cut: parts of it add up to the sum, and not to the mean of theirs."""
+        graph = Recording("mlp").graph
+        for reduction, is_sum in ((1, False), (2, True)):
+            (loss,) = (node for node in graph["functions"][0]["nodes"] if node["op"].startswith("cross_entropy"))
+            loss["arguments"]["reduction"] = reduction
+            text, problems = _compiler.lower(json.dumps(graph))[:2]
+            self.assertEqual(problems, [])
+            self.assertEqual("gpuc.counts_once" in text, is_sum)
+
     def problems(self, change):
         graph = Recording("mlp").graph
         change(graph["functions"][0]["nodes"])
