@@ -1,8 +1,9 @@
 //===- HasRows.cpp - What of a loss is of the batch's rows --------------------===//
 //
 // torch.export has known all shapes, so that no leading `?` says it. An input has rows if its first dimension
-// is the batch's. What is drawn at random is for rows if it hangs on such an input, or if it hangs on nothing
-// and its own first dimension is that. A batch norm is of rows if it hangs on such an input.
+// is the batch's, and so has a weight that is spread over such a dimension. What is drawn at random is for
+// rows if it hangs on one of these, or if it hangs on nothing and its own first dimension is that. A batch
+// norm is of rows if it hangs on one of these.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +21,13 @@ static bool hasLeading(Type type, int64_t extent) {
   return tensor && tensor.getRank() > 0 && tensor.getDimSize(0) == extent;
 }
 
+/// Whether each row gets the same of what is no constant: a learned token, queries, a first state.
+static bool spreadsOverRows(Operation &op, int64_t batch) {
+  auto broadcast = dyn_cast<ir::BroadcastOp>(op);
+  return broadcast && hasLeading(broadcast.getType(), batch) && !llvm::is_contained(broadcast.getDims(), 0) &&
+         !broadcast.getOperand().getDefiningOp<ir::ConstantOp>();
+}
+
 void markRows(func::FuncOp loss, int64_t batch) {
   Builder attributes(loss.getContext());
   DenseSet<Value> rows;
@@ -35,7 +43,7 @@ void markRows(func::FuncOp loss, int64_t batch) {
         isa<ir::RandomUniformOp, ir::RandomNormalOp>(op) || // of seed and step alone
         llvm::all_of(op.getOperands(), [](Value value) { return value.getDefiningOp<ir::ConstantOp>(); });
     const bool drawsRows = draws && hangsOnNothing && hasLeading(op.getResult(0).getType(), batch);
-    if (!readsRows && !drawsRows)
+    if (!readsRows && !drawsRows && !spreadsOverRows(op, batch))
       continue;
     rows.insert(op.result_begin(), op.result_end());
     if (draws || isa<ir::BatchNormOp>(op))

@@ -87,15 +87,20 @@ module @batch_first attributes {gpuc.batch = 8 : i64} {
 // A frontend that knew the batch says what has rows: these, and no others, are cut into microbatches.
 // CHECK-LABEL: module @said
 // CHECK:       func.func @loss(%{{.*}}: tensor<8x2xf32> {gpuc.partition = [[PARTS:#gpuc.partition<[^>]*>]]}, %{{.*}}: tensor<8x2xf32>)
-// CHECK:         gpuc.dropout %{{.*}} {gpuc.partition = [[PARTS]]}
-// CHECK:         gpuc.dropout
+// CHECK:         gpuc.dropout %{{.*}} id 0 {gpuc.partition = [[PARTS]]}
+// CHECK:         gpuc.dropout %{{.*}} id 1 :
+// Rows need not stand in front of what is drawn for them.
+// CHECK:         gpuc.dropout %{{.*}} id 2 {gpuc.partition = [[PARTS]]} : tensor<2x8xf32>
 // CHECK-NOT:   gpuc.partition
 // CHECK-NOT:   has_rows
 module @said {
   func.func @loss(%x: tensor<8x2xf32> {gpuc.has_rows}, %mask: tensor<8x2xf32>) -> (tensor<f32>, tensor<f32>) {
     %0 = gpuc.dropout %x p 0.5 id 0 {gpuc.has_rows} : tensor<8x2xf32>
     %1 = gpuc.dropout %mask p 0.5 id 1 : tensor<8x2xf32>
-    %sum, %count = gpuc.mse %0, %1 : (tensor<8x2xf32>, tensor<8x2xf32>) -> (tensor<f32>, tensor<f32>)
+    %turned = gpuc.transpose %0 permutation [1, 0] : (tensor<8x2xf32>) -> tensor<2x8xf32>
+    %2 = gpuc.dropout %turned p 0.5 id 2 {gpuc.has_rows} : tensor<2x8xf32>
+    %3 = gpuc.transpose %2 permutation [1, 0] : (tensor<2x8xf32>) -> tensor<8x2xf32>
+    %sum, %count = gpuc.mse %3, %1 : (tensor<8x2xf32>, tensor<8x2xf32>) -> (tensor<f32>, tensor<f32>)
     return %sum, %count : tensor<f32>, tensor<f32>
   }
   gpuc.recipe {

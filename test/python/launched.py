@@ -33,6 +33,7 @@ def rank_main(tasks, task, out, options):
 class Launched:
     script = None  # That has the tasks.
     launcher = ()  # The command that starts ranks of what follows.
+    timeout_s = 300
 
     def setUp(self):
         if not shutil.which(self.launcher[0]):
@@ -46,6 +47,6 @@ class Launched:
         command = [*(self.launcher if launcher is None else launcher), sys.executable, "-B", self.script, "rank", task]
         environment = {**os.environ, "OMPI_MCA_odls_base_sigkill_timeout": "0", "UCX_MEM_EVENTS": "no"}
         with tempfile.TemporaryDirectory() as out:
-            run = subprocess.run([*command, out, json.dumps(options)], capture_output=True, text=True, timeout=300, env=environment)
+            run = subprocess.run([*command, out, json.dumps(options)], capture_output=True, text=True, timeout=self.timeout_s, env=environment)
             results = [json.loads(each.read_text()) for each in sorted(pathlib.Path(out).iterdir())]
         return run.returncode, results, run.stderr

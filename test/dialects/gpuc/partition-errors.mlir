@@ -21,14 +21,6 @@ func.func private @case(tensor<f32> {gpuc.partition = #gpuc.partition<slices = 2
 
 // -----
 
-func.func @case(%x: tensor<4x2xf32>) {
-  // expected-error @below {{gpuc.partition says that 'tensor<4x2xf32>' begins with the 8 rows of a part [partition_C2]}}
-  %0 = gpuc.dropout %x p 0.5 id 7 {gpuc.partition = #gpuc.partition<slices = 2, rows = 8>} : tensor<4x2xf32>
-  return
-}
-
-// -----
-
 // What draws nothing is the same wherever its rows stand.
 func.func @case(%x: tensor<8x2xf32>) {
   // expected-error @below {{gpuc.partition stands at modules, functions, their arguments and what draws random numbers alone [partition_C2]}}
