@@ -25,7 +25,7 @@ class Launched:
     """What holds for all."""
 
     count_flag, program_flags = "-n", ()
-    patience_s = 30  # in which all end when one is lost
+    patience_s = 60  # in which all end when one is lost, on a machine that has much else to do
     other_statuses = ()  # that a launcher gives if ranks fail
     mixed = "1 or 2"  # where some end with the one and some with the other
     hands_statuses_on = True
@@ -44,7 +44,7 @@ class Launched:
     def launch(self, *arguments, **how):
         """Exit status, stdout and stderr."""
         process = self.start(*arguments, **how)
-        said, errors = process.communicate(timeout=60)
+        said, errors = process.communicate(timeout=self.timeout_s)
         return process.returncode, said, errors
 
     def check_bits(self, ranks, plan, *flags, own=()):

@@ -73,7 +73,7 @@ class Tools:
         if name not in self.known and not (self.folder / name).exists():
             return None
         if name not in self.known:
-            help_text = subprocess.run([self.folder / name, "--help"], capture_output=True, text=True, timeout=60).stdout
+            help_text = subprocess.run([self.folder / name, "--help"], capture_output=True, text=True, timeout=300).stdout
             self.known[name] = set(FLAG.findall(help_text)) | {"--help", "--version"}
         return self.known[name]
 
