@@ -190,21 +190,31 @@ int ElementEmitter::levelOf(const Affine &affine) const {
   return innermost;
 }
 
+Expr ElementEmitter::strideAlong(size_t group, int64_t stride) {
+  return llvm::is_contained(stridesBeside_, group) ? Expr(builder_, strideOf_(stride))
+                                                   : constantInt(builder_, builder_.getI64Type(), stride);
+}
+
 Known ElementEmitter::staticPart(const Affine &affine, int64_t &laneStride) {
   laneStride = 0;
-  SmallVector<std::pair<int64_t, Known>> terms;
+  struct Term {
+    size_t group;
+    int64_t stride;
+    Known at;
+  };
+  SmallVector<Term> terms;
   for (auto [number, group] : llvm::enumerate(kernel_.groups)) {
     int64_t coefficient = affine.coefficients[group.last];
     if (coefficient == 0)
       continue;
-    terms.push_back({coefficient, coordinates_[number].first});
+    terms.push_back({number, coefficient, coordinates_[number].first});
     if (number == laneGroup_ && lanes_ > 1)
       laneStride = coefficient;
   }
   return at(levelOf(affine), [&] {
     Expr total = constantInt(builder_, builder_.getI64Type(), affine.constant);
-    for (auto &[coefficient, known] : terms)
-      total = total + (coefficient == 1 ? known.expr : known.expr * known.expr.integer(coefficient));
+    for (auto &[group, stride, at] : terms)
+      total = total + (stride == 1 ? at.expr : at.expr * strideAlong(group, stride));
     return total;
   });
 }

@@ -15,6 +15,8 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <functional>
+
 namespace gpuc::codegen {
 
 /// A register, and the loop level at which it is known.
@@ -71,6 +73,12 @@ public:
   void setPointer(unsigned argument, mlir::Value pointer) { pointers_[argument] = pointer; }
   /// The id of a `gpuc.random_bits`, an i64 known at level 0, where it is not to stand in the code.
   void setRandomId(mlir::Operation *random, mlir::Value id) { randomIds_[random] = id; }
+  /// By `strideOf`, called where a stride of these groups is needed, it is an i64 that is known at level 0:
+  /// where it is not to stand in the code.
+  void setStrides(llvm::ArrayRef<size_t> groups, std::function<mlir::Value(int64_t)> strideOf) {
+    stridesBeside_.assign(groups.begin(), groups.end());
+    strideOf_ = std::move(strideOf);
+  }
   /// The number of a splat `gpuc.constant`, in register form and known at level 0, where it is not to stand
   /// in the code.
   void setNumber(mlir::Operation *constant, mlir::Value number) { numbers_[constant] = number; }
@@ -219,6 +227,8 @@ private:
   Known materialize(const Affine &affine);
   /// What is static of it, in lane 0, and by how much it grows from lane to lane.
   Known staticPart(const Affine &affine, int64_t &laneStride);
+  /// So much for each step along `group`.
+  Expr strideAlong(size_t group, int64_t stride);
   mlir::Value elementPointer(mlir::Value pointer, ElementKind kind, Expr offset);
   int64_t vectorAlignment(ElementKind kind) const;
   Expr laneNumbers();
@@ -245,6 +255,8 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> kept_;
   llvm::DenseMap<mlir::Operation *, mlir::Value> randomIds_;
   llvm::DenseMap<mlir::Operation *, mlir::Value> numbers_;
+  llvm::SmallVector<size_t> stridesBeside_; ///< Groups whose strides do not stand in the code.
+  std::function<mlir::Value(int64_t)> strideOf_;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Memo, 1>> memo_;
 };
 

@@ -6,10 +6,20 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace gpuc::ir;
 
 namespace gpuc::codegen {
+
+/// Whether the code is as fast if it does not know how many rows there are, and how far apart: a row is long.
+static bool mayHaveRowsBeside(const Kernel &kernel, const HostLoops &loops) {
+  constexpr int64_t leastVectors = 3;
+  const bool isRow = loops.laneGroup != HostLoops::none && !loops.rowGroups.empty() &&
+                     kernel.groups[loops.laneGroup].extent >= leastVectors * loops.lanes;
+  return isRow && (kernel.form == Form::Elementwise || kernel.form == Form::Reduction);
+}
 
 HostKernelEmitter::HostKernelEmitter(func::FuncOp function, ImplicitLocOpBuilder &builder,
                                      const Kernel &kernel, const HostLoops &loops, ArrayRef<Value> pointers,
@@ -17,7 +27,7 @@ HostKernelEmitter::HostKernelEmitter(func::FuncOp function, ImplicitLocOpBuilder
     : KernelEmitter(builder, kernel, pointers, *function->getParentOfType<ModuleOp>().getBody(),
                     function.getName(), loops.laneGroup),
       loops_(loops), begin_(function.getArgument(1)), end_(function.getArgument(2)),
-      parameterPointer_(function.getArgument(3)) {
+      parameterPointer_(function.getArgument(3)), afterParameters_(&builder.getInsertionBlock()->back()) {
   for (auto random : kernel.body->getOps<RandomBitsOp>())
     emitter_.setRandomId(random, parameter(random.getId()));
   if (!kernel.body->getOps<RandomBitsOp>().empty())
@@ -33,6 +43,15 @@ HostKernelEmitter::HostKernelEmitter(func::FuncOp function, ImplicitLocOpBuilder
   } else if (kernel.form == Form::Elementwise && kernel.groups.size() == 1 && loops.laneGroup == 0) {
     laneExtent_ = parameter(loops.laneExtent);
     chunk_ = parameter(loops.chunk);
+  } else if (mayHaveRowsBeside(kernel, loops)) {
+    rowsAreBeside_ = true;
+    lanesAreBeside_ = kernel.form == Form::Elementwise && loops.laneRanges.size() == 1 &&
+                      loops.laneExtent >= 8 * loops.lanes;
+    SmallVector<size_t> across;
+    for (size_t group = 0; group < kernel.groups.size(); ++group)
+      if (group != loops.laneGroup)
+        across.push_back(group);
+    emitter_.setStrides(across, [&](int64_t stride) { return rowNumber(RowNumber::Stride, stride); });
   }
 }
 
@@ -52,9 +71,33 @@ Value HostKernelEmitter::parameter(int64_t number) {
   Type pointer = LLVM::LLVMPointerType::get(builder_.getContext()), integer = builder_.getI64Type();
   auto place = static_cast<int32_t>(parameters_.size());
   parameters_.push_back(number);
+  OpBuilder::InsertionGuard guard(builder_);
+  builder_.setInsertionPointAfter(afterParameters_);
   Value address =
       LLVM::GEPOp::create(builder_, pointer, integer, parameterPointer_, ArrayRef<LLVM::GEPArg>{place});
-  return LLVM::LoadOp::create(builder_, integer, address);
+  auto load = LLVM::LoadOp::create(builder_, integer, address);
+  afterParameters_ = load;
+  return load;
+}
+
+Value HostKernelEmitter::rowNumber(RowNumber what, int64_t number) {
+  if (!rowsAreBeside_)
+    return index(number);
+  Value &known = rowNumbers_[{what, number}];
+  return known ? known : known = parameter(number);
+}
+
+/// By a number that the code does not know a division takes some 40 cycles, so it is a product with
+/// ⌈2⁶⁴ / extent⌉, of which the upper half counts: exact as long as row · extent < 2⁶⁴.
+std::pair<Value, Value> HostKernelEmitter::divideRow(Value row, int64_t extent) {
+  Value divisor = rowNumber(RowNumber::Extent, extent);
+  if (!rowsAreBeside_)
+    return {arith::RemUIOp::create(builder_, row, divisor), arith::DivUIOp::create(builder_, row, divisor)};
+  const uint64_t reciprocal = std::numeric_limits<uint64_t>::max() / static_cast<uint64_t>(extent) + 1;
+  Value factor = rowNumber(RowNumber::Reciprocal, static_cast<int64_t>(reciprocal));
+  Value quotient = arith::MulUIExtendedOp::create(builder_, row, factor).getHigh();
+  Value passed = arith::MulIOp::create(builder_, quotient, divisor);
+  return {arith::SubIOp::create(builder_, row, passed), quotient};
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,12 +166,13 @@ void HostKernelEmitter::forTiles(Body body) {
       return body();
     }
     low_ = index(0);
-    high_ = index(loops_.laneExtent);
+    high_ = laneNumber(RowNumber::Lanes, loops_.laneExtent);
     if (loops_.chunks() > 1) {
-      Value chunks = index(loops_.chunks()), chunk = index(loops_.chunk);
-      rowTile_ = arith::DivUIOp::create(builder_, tile, chunks);
-      low_ = arith::MulIOp::create(builder_, arith::RemUIOp::create(builder_, tile, chunks), chunk);
-      high_ = lesserOf(builder_, arith::AddIOp::create(builder_, low_, chunk), high_);
+      Value chunk = laneNumber(RowNumber::Chunk, loops_.chunk);
+      auto [part, passed] = divideRow(tile, loops_.chunks());
+      rowTile_ = passed;
+      low_ = arith::MulIOp::create(builder_, part, chunk);
+      high_ = lesserOf(builder_, add(low_, chunk), high_);
     }
     body();
   });
@@ -137,17 +181,18 @@ void HostKernelEmitter::forTiles(Body body) {
 void HostKernelEmitter::forRows(Body body) {
   if (loops_.rowGroups.empty())
     return body();
-  Value first = arith::MulIOp::create(builder_, rowTile_, index(loops_.rowsPerTile));
-  Value last = lesserOf(builder_, arith::AddIOp::create(builder_, first, index(loops_.rowsPerTile)),
-                        index(loops_.rows));
+  Value step = rowNumber(RowNumber::RowsPerTile, loops_.rowsPerTile);
+  Value first = arith::MulIOp::create(builder_, rowTile_, step);
+  Value last = lesserOf(builder_, add(first, step), rowNumber(RowNumber::Rows, loops_.rows));
   emitLoop(emitter_, first, last, 1, [&](Value row) {
     for (size_t group : llvm::reverse(loops_.rowGroups)) {
-      bool outermost = group == loops_.rowGroups.front();
-      Value extent = outermost ? Value() : index(kernel_.groups[group].extent);
-      emitter_.setCoordinate(group,
-                             outermost ? row : arith::RemUIOp::create(builder_, row, extent).getResult());
-      if (!outermost)
-        row = arith::DivUIOp::create(builder_, row, extent);
+      if (group == loops_.rowGroups.front()) {
+        emitter_.setCoordinate(group, row);
+        continue;
+      }
+      auto [position, passed] = divideRow(row, kernel_.groups[group].extent);
+      emitter_.setCoordinate(group, position);
+      row = passed;
     }
     body();
   });
@@ -175,15 +220,18 @@ void HostKernelEmitter::forLanes(Value low, Value high, Range range, Body body) 
     emitter_.setCoordinate(loops_.laneGroup, first, range);
     emitter_.setLanes(loops_.laneGroup, lanes);
   };
+  auto whole = [&](Value end) {
+    emitLoop(emitter_, low, end, lanes, [&](Value first) {
+      lanesFrom(first);
+      body();
+    });
+  };
+  if (range.high % lanes == 0 && !product_.rows) // where each row of a tile has an end
+    return whole(high);
   Value length = arith::SubIOp::create(builder_, high, low);
   Value rest = arith::AndIOp::create(builder_, length, index(lanes - 1));
   Value middle = arith::SubIOp::create(builder_, high, rest);
-  emitLoop(emitter_, low, middle, lanes, [&](Value first) {
-    lanesFrom(first);
-    body();
-  });
-  if (range.high % lanes == 0 && !product_.rows) // where each row of a tile has an end
-    return;
+  whole(middle);
   Value any = arith::CmpIOp::create(builder_, arith::CmpIPredicate::ne, rest, index(0));
   ifHolds(any, [&] {
     lanesFrom(middle);

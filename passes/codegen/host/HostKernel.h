@@ -6,6 +6,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <map>
+
 namespace gpuc::codegen {
 
 /// Emits `symbol(ptr operands, i64 begin, i64 end)` into `module`, which may be of another context than the
@@ -30,6 +32,9 @@ void emitHostSegments(mlir::ModuleOp module, llvm::StringRef symbol, llvm::Array
 
 /// One bit a lane: true of those below `count`, an i64.
 Expr maskBelow(mlir::ImplicitLocOpBuilder &builder, mlir::Value count, int64_t lanes);
+
+/// What a number says of a kernel's rows.
+enum class RowNumber { Rows, RowsPerTile, Extent, Reciprocal, Stride, Lanes, Chunk };
 
 /// The loops over tiles, rows and lanes.
 class HostKernelEmitter : public KernelEmitter {
@@ -72,13 +77,27 @@ private:
   /// Where the row's kept values lie: on the stack.
   void reserveKept();
 
-  /// A number that is no part of the code. Only where the function begins.
+  /// A number that is no part of the code.
   mlir::Value parameter(int64_t number);
   void setNumbers();
+  /// A number by which rows are found: a parameter, or a constant where the code hangs on it.
+  mlir::Value rowNumber(RowNumber what, int64_t number);
+  /// The same of a row's length.
+  mlir::Value laneNumber(RowNumber what, int64_t number) {
+    return lanesAreBeside_ ? rowNumber(what, number) : index(number);
+  }
+  /// Position and row: of `row`, the coordinate of a group that is `extent` long and how often it was passed.
+  std::pair<mlir::Value, mlir::Value> divideRow(mlir::Value row, int64_t extent);
 
   const HostLoops &loops_;
   mlir::Value begin_, end_, parameterPointer_;
+  mlir::Operation *afterParameters_; ///< Where the function begins: behind the loads that are there already.
   std::vector<int64_t> parameters_;
+  /// Parameters of rows, each once. Of which kind they are counts, too: else kernels of which two numbers
+  /// happen to be equal would have code of their own.
+  std::map<std::pair<RowNumber, int64_t>, mlir::Value> rowNumbers_;
+  bool rowsAreBeside_ = false,
+       lanesAreBeside_ = false;    ///< Whether the numbers of rows, and their lengths, are.
   mlir::Value laneExtent_, chunk_; ///< HostLoops' as parameters, of a kernel that is one row; else null.
   /// ProductTiles as parameters; null of a kernel that has none.
   struct {

@@ -354,6 +354,52 @@ TEST_P(FormsTest, KernelsThatDifferInAScaleAloneShareTheirCode) {
   EXPECT_EQ(draw(1)[0], drawn * 0.1f);
 }
 
+/// The kernels of an addition of a number to each channel of `images` pictures.
+std::unique_ptr<KernelText> addToChannels(int64_t images, int64_t channels, int64_t pixels) {
+  const std::string whole = tensor({images, channels, pixels}, "f32"), row = tensor({channels}, "f32");
+  return std::make_unique<KernelText>(std::vector{whole, row}, std::vector{whole},
+                                      "%0 = gpuc.broadcast %a1 dims [1] : " + row + " to " + whole +
+                                          "\n%1 = gpuc.add %a0, %0 : " + whole +
+                                          "\ngpuc.yield %1 : " + whole);
+}
+
+// The layers of a deep network: how many rows there are, how far apart, and, element by element, how long
+// they are stands beside the code.
+TEST_P(FormsTest, KernelsThatDifferInTheirRowsAloneShareTheirCode) {
+  struct Shape {
+    int64_t images, channels, pixels;
+  };
+  const Shape shapes[] = {{2, 6, 256}, {3, 5, 128}, {2, 64, 4096}};
+  std::vector<std::unique_ptr<KernelText>> texts;
+  std::vector<KernelSource> kernels;
+  for (auto [images, channels, pixels] : shapes) {
+    texts.push_back(addToChannels(images, channels, pixels));
+    kernels.push_back({"kernel", &texts.back()->block(), texts.back()->block().front().getLoc()});
+  }
+  auto code = compileHostKernels(kernels, target());
+  ASSERT_TRUE(succeeded(code));
+  auto implementation = [&](size_t kernel) {
+    return code->symbols[kernel].substr(0, code->symbols[kernel].rfind('_'));
+  };
+  EXPECT_EQ(implementation(0), implementation(1));
+  EXPECT_EQ(implementation(0), implementation(2));
+
+  LoadedObject loaded(code->object);
+  for (size_t kernel = 0; kernel < kernels.size(); ++kernel) {
+    auto [images, channels, pixels] = shapes[kernel];
+    std::vector<float> x(images * channels * pixels), row(channels), y(x.size());
+    for (size_t i = 0; i < x.size(); ++i)
+      x[i] = static_cast<float>(i % 1000);
+    for (size_t i = 0; i < row.size(); ++i)
+      row[i] = static_cast<float>(1000 * i);
+    void *operands[] = {x.data(), row.data(), y.data()};
+    loaded.find(code->symbols[kernel])(operands, 0,
+                                       scheduleHostKernel(texts[kernel]->block(), target()).tiles);
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(y[i], x[i] + row[i / pixels % channels]) << i << " of kernel " << kernel;
+  }
+}
+
 TEST_P(FormsTest, CastsSaturateAndRoundOnce) {
   std::vector<double> x{0,     -0.9, 2.5,      -3.99,    255.5,
                         300,   -200, 3e9,      -3e9,     1e30,
