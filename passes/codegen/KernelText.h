@@ -8,7 +8,7 @@
 
 namespace gpuc::codegen {
 
-/// A kernel's body without names and places. Kernels of equal text have equal code.
+/// A kernel's body without names and places, for comparing alone. Kernels of equal text have equal code.
 std::string textOfBody(mlir::Block &body);
 
 /// What a kernel computes, whatever the shapes that it computes it of: equal for kernels that differ in those
