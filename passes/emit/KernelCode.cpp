@@ -117,14 +117,17 @@ FailureOr<KernelCodes> compileForHost(ModuleOp module, StringRef cpu, const Code
     if (auto found = tiles->find(cast<plan::KernelOp>(source.body->getParentOp()).getSymName());
         found != tiles->end())
       source.tiles = found->second;
-  FailureOr<HostCode> compiled = compileHostKernels(sources, *target, options);
+  std::vector<KernelSchedule> schedules;
+  FailureOr<HostCode> compiled = compileHostKernels(sources, *target, options, [&] {
+    for (const KernelSource &source : sources)
+      schedules.push_back(scheduleHostKernel(*source.body, *target));
+  });
   if (failed(compiled))
     return failure();
   if (!sources.empty()) // a program may be library calls alone
     emitCode(fb::CodeKind::host_object, target->cpu, compiled->object, file);
   KernelCodes codes;
-  for (auto [source, symbol] : llvm::zip_equal(sources, compiled->symbols)) {
-    KernelSchedule schedule = scheduleHostKernel(*source.body, *target);
+  for (auto &&[source, symbol, schedule] : llvm::zip_equal(sources, compiled->symbols, schedules)) {
     auto kernel = cast<plan::KernelOp>(source.body->getParentOp());
     auto &[name, launch, update] = codes[kernel];
     name = symbol;

@@ -51,7 +51,9 @@ struct HostCode {
 /// Compiles kernels into one ELF shared object that exports their symbols and needs nothing: no libc, no
 /// libm, no relocation against another object. Equal inputs give equal bytes. Kernels with equal bodies share
 /// their code; symbols are hashes of it. Emits a diagnostic at the kernel that cannot be compiled.
+/// `meanwhile` is called once, when all that is left is for LLVM's threads to do.
 mlir::FailureOr<HostCode> compileHostKernels(llvm::ArrayRef<KernelSource> kernels, const HostTarget &target,
-                                             const CodegenOptions &options = {});
+                                             const CodegenOptions &options = {},
+                                             llvm::function_ref<void()> meanwhile = {});
 
 } // namespace gpuc

@@ -18,6 +18,7 @@ static const llvm::Target *hostTarget(std::string &error) {
   static const bool initialized = [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();
     return true;
   }();
   (void)initialized;
