@@ -139,24 +139,42 @@ private:
   bool tryMerge(Cluster &producer, Cluster &consumer, Round round) {
     if (producer.ops.size() + consumer.ops.size() > kMaxKernelOps || clusters_.isStored(producer))
       return false;
-    bool wanted = round == Round::Rows ? paysByRow(producer, consumer) : pays(producer, consumer, round);
-    if (!wanted || clusters_.isReachedOtherwise(producer, consumer) || !canBeOneKernel(producer, consumer))
+    if (!isWanted(producer, consumer, round) || clusters_.isReachedOtherwise(producer, consumer) ||
+        !canBeOneKernel(producer, consumer))
       return false;
     clusters_.merge(producer, consumer);
     return true;
   }
 
-  /// The two are asked for by each of their ops, round after round; clusters only grow, so that of as many
-  /// ops they are what they were.
+  bool isWanted(const Cluster &producer, const Cluster &consumer, Round round) {
+    Pairs &unwanted = unwanted_[static_cast<unsigned>(round)];
+    const Pair pair = pairOf(producer, consumer);
+    if (unwanted.contains(pair))
+      return false;
+    const bool wanted =
+        round == Round::Rows ? paysByRow(producer, consumer) : pays(producer, consumer, round);
+    if (!wanted)
+      unwanted.insert(pair);
+    return wanted;
+  }
+
   bool canBeOneKernel(const Cluster &producer, const Cluster &consumer) {
-    const auto pair = std::make_tuple(&producer, &consumer, static_cast<unsigned>(producer.ops.size()),
-                                      static_cast<unsigned>(consumer.ops.size()));
+    const Pair pair = pairOf(producer, consumer);
     if (apart_.contains(pair))
       return false;
     const bool can = clusters_.canBeOneKernel(producer, consumer);
     if (!can)
       apart_.insert(pair);
     return can;
+  }
+
+  /// Two are asked for by each of their ops, round after round. Clusters only grow, and nobody's readers
+  /// change meanwhile, so that of as many ops they are what they were.
+  using Pair = std::tuple<const Cluster *, const Cluster *, unsigned, unsigned>;
+  using Pairs = DenseSet<Pair>;
+  static Pair pairOf(const Cluster &producer, const Cluster &consumer) {
+    return {&producer, &consumer, static_cast<unsigned>(producer.ops.size()),
+            static_cast<unsigned>(consumer.ops.size())};
   }
 
   bool pays(const Cluster &producer, const Cluster &consumer, Round round) const {
@@ -219,8 +237,8 @@ private:
 
   FuseClusters &clusters_;
   const TargetDescription &device_;
-  /// Of two that cannot be one kernel, each with how many ops it had.
-  DenseSet<std::tuple<const Cluster *, const Cluster *, unsigned, unsigned>> apart_;
+  Pairs unwanted_[3]; ///< By round, those that would be no faster as one kernel.
+  Pairs apart_;       ///< Those that cannot be one.
 };
 
 //===----------------------------------------------------------------------===//
