@@ -120,6 +120,11 @@ void buildRecipePipeline(OpPassManager &passes, const PipelineOptions &options) 
 }
 
 void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options, Stage from) {
+  buildExpandedStepPipeline(passes, options, from);
+  buildStepKernelsPipeline(passes, options, from);
+}
+
+void buildExpandedStepPipeline(OpPassManager &passes, const PipelineOptions &options, Stage from) {
   Doors doors(passes, from);
   // The command line has the last word on the recipe; whatever follows reads the recipe alone.
   buildRecipePipeline(passes, options);
@@ -153,6 +158,10 @@ void buildTrainPipeline(OpPassManager &passes, const PipelineOptions &options, S
   // The step over all parts of the batch, evaluation, prediction and initialisation as functions of their
   // own.
   doors.add(createExpandRecipePass({/*training=*/true, options.predict}), "step");
+}
+
+void buildStepKernelsPipeline(OpPassManager &passes, const PipelineOptions &options, Stage from) {
+  Doors doors(passes, from);
   if (options.checkNumerics) {
     // Ops are counted whole, by the names that the model has, in a copy of the step. What leaves loops over
     // time leaves them first: in them a count would hold it back.

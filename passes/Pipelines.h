@@ -55,8 +55,15 @@ void buildRecipePipeline(mlir::OpPassManager &passes, const PipelineOptions &opt
 void buildTrainPipeline(mlir::OpPassManager &passes, const PipelineOptions &options,
                         Stage from = Stage::model);
 
-/// The same without training: @init, @predict and, with a recipe, @eval_step. What the recipe, and `options`
-/// for it, says of training is left aside.
+/// The two halves of that: to functions in which everything is explicit, which the model may forbid, and from
+/// there to kernels and library calls.
+void buildExpandedStepPipeline(mlir::OpPassManager &passes, const PipelineOptions &options,
+                               Stage from = Stage::model);
+void buildStepKernelsPipeline(mlir::OpPassManager &passes, const PipelineOptions &options,
+                              Stage from = Stage::model);
+
+/// The same as buildTrainPipeline without training: @init, @predict and, with a recipe, @eval_step. What the
+/// recipe, and `options` for it, says of training is left aside.
 void buildEvalPipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
 
 /// From those functions, or from where a module at a later stage stands, to a placed and verified plan.
