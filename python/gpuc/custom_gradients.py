@@ -12,7 +12,7 @@ import contextlib
 import traceback
 
 import torch
-from torch.autograd.function import FunctionCtx
+from torch.autograd.function import FunctionCtx, FunctionMeta
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.checkpoint import CheckpointFunction
 
@@ -79,19 +79,20 @@ def is_float(value):
 class Trial:
     """A call's forward() and backward() on tensors of the same shapes and types, filled at random."""
 
-    def __init__(self, call, scale):
+    def __init__(self, call, scale, fill):
         self.call = call
-        self.args = tuple(self.like(each, scale) for each in call.args)
+        self.args = tuple(self.like(each, scale, fill) for each in call.args)
         with torch.no_grad():
             _, outputs = call.run(self.args)
         self.outputs = outputs
 
-    def like(self, value, scale=1.0):
+    @staticmethod
+    def like(value, scale=1.0, fill=torch.randn):
         if not isinstance(value, torch.Tensor):
             return value
         if not value.is_floating_point():
             return torch.zeros(value.shape, dtype=value.dtype)  # An index that there is.
-        return scale * torch.randn(value.shape, dtype=value.dtype)
+        return scale * fill(value.shape, dtype=value.dtype)
 
     def cotangents(self, scale=1.0):
         return [self.like(each, scale) if is_float(each) else None for each in self.outputs]
@@ -99,8 +100,8 @@ class Trial:
     def is_derivative(self):
         """Whether backward() is what autograd makes of forward()."""
         args = tuple(each.requires_grad_() if wanted else each for each, wanted in zip(self.args, self.call.wanted))
-        with torch.enable_grad():
-            _, outputs = self.call.run(args)
+        with torch.enable_grad():  # Copies, which forward() may change in place.
+            _, outputs = self.call.run(tuple(each.clone() if wanted else each for each, wanted in zip(args, self.call.wanted)))
         cotangents = self.cotangents()
         pairs = [(out, each) for out, each in zip(outputs, cotangents) if is_float(out) and out.requires_grad]
         if not pairs:
@@ -142,17 +143,20 @@ def apart():
 
 def kind_of(call):
     """"derivative", "linear", or why it is neither."""
-    try:
-        with apart():
-            trials = [Trial(call, scale) for scale in SCALES]
-            if all(trial.is_derivative() for trial in trials):
-                return "derivative"
-            if all(trial.is_linear() for trial in trials):
-                return "linear"
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        return f"is no derivative that gpuc could try ({reason})"
-    return "is not linear in the gradient that it is given"
+    why = ""
+    for fill, scales in ((torch.randn, SCALES), (torch.rand, (1.0,))):  # In the place of probabilities there can be nothing else.
+        try:
+            with apart():
+                return kind_by([Trial(call, scale, fill) for scale in scales])
+        except Exception as error:
+            why = why or (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return f"is no derivative that gpuc could try ({why})"
+
+
+def kind_by(trials):
+    if all(trial.is_derivative() for trial in trials):
+        return "derivative"
+    return "linear" if all(trial.is_linear() for trial in trials) else "is not linear in the gradient that it is given"
 
 
 #
@@ -160,9 +164,16 @@ def kind_of(call):
 #
 
 
+def is_recording_gradients():
+    """By the graph: apply() has switched them off already, without a word to the export."""
+    tracer = torch._ops._get_dispatch_mode_pre_dispatch(torch._C._TorchDispatchModeKey.PROXY).tracer
+    switches = [node for node in tracer.graph.nodes if node.target is torch._C._set_grad_enabled]
+    return not switches or switches[-1].args[0]
+
+
 @contextlib.contextmanager
 def grad_mode():
-    """Not seen by the export, which would take what comes after for a region without gradients."""
+    """On, and not seen by the export: a forward() that switches gradients off and back would leave them off for all that comes after."""
     with torch._C.DisableTorchFunction():
         before = torch.is_grad_enabled()
         torch._C._set_grad_enabled(True)
@@ -180,13 +191,12 @@ def with_gradient(call):
     if getattr(ctx, "dirty_tensors", None):
         refuse_here(f"{call.function.__name__} changes its input in place, and has a gradient of its own: {CURE}")
     moves = [each - same for each, same, wanted in zip(call.args, plain, call.wanted) if wanted]
-    with grad_mode():
-        cotangents = [torch.zeros_like(each).requires_grad_() if is_float(each) else None for each in outputs]
-        gradients = call.gradients(plain, cotangents)
-        pairs = [(gradient, move) for gradient, move in zip(gradients, moves) if gradient is not None and gradient.requires_grad]
-        sought = [each for each in cotangents if each is not None]
-        found = iter(torch.autograd.grad([each for each, _ in pairs], sought, [move for _, move in pairs], allow_unused=True)
-                     if pairs else [None] * len(sought))  # fmt: skip
+    cotangents = [torch.zeros_like(each).requires_grad_() if is_float(each) else None for each in outputs]
+    gradients = call.gradients(plain, cotangents)
+    pairs = [(gradient, move) for gradient, move in zip(gradients, moves) if gradient is not None and gradient.requires_grad]
+    sought = [each for each in cotangents if each is not None]
+    found = iter(torch.autograd.grad([each for each, _ in pairs], sought, [move for _, move in pairs], allow_unused=True)
+                 if pairs else [None] * len(sought))  # fmt: skip
     sums = [None if each is None else next(found) for each in cotangents]
     return tuple(out if added is None else out + added for out, added in zip(outputs, sums))
 
@@ -196,14 +206,15 @@ def captured(function, forward):
 
     def run(*given):
         call = Call(function, forward, given if has_setup(function) else given[1:])
-        if not any(call.wanted):
+        if not any(call.wanted) or not is_recording_gradients():
             return forward(*given)
         kind = kind_of(call)
-        if kind == "derivative":
-            return forward(*given)
-        if kind != "linear":
+        if kind not in ("derivative", "linear"):
             refuse_here(f"{function.__name__}.backward() {kind}, and torch.export would drop it: {CURE}")
-        outputs = with_gradient(call)
+        with grad_mode():
+            if kind == "derivative":
+                return forward(*given)
+            outputs = with_gradient(call)
         return outputs if len(outputs) > 1 else outputs[0]
 
     return run
@@ -211,7 +222,10 @@ def captured(function, forward):
 
 def checkpointed(ctx, run_function, preserve_rng_state, *args):
     """torch.utils.checkpoint: what is computed again is the plan's to choose."""
-    return run_function(*args)
+    if not is_recording_gradients():
+        return run_function(*args)
+    with grad_mode():
+        return run_function(*args)
 
 
 def refuse_here(text):
@@ -232,11 +246,19 @@ def all_functions(base=torch.autograd.Function):
 @contextlib.contextmanager
 def custom_gradients():
     """Within, modules that are exported keep the gradients that they give by themselves."""
-    replaced = {each: captured(each, each.forward) for each in all_functions() if not each.__module__.startswith("torch.")}
-    replaced[CheckpointFunction] = checkpointed
+    known = [(each, each.forward) for each in all_functions() if not each.__module__.startswith("torch.")]
     with contextlib.ExitStack() as undo:
-        for function, forward in replaced.items():
-            put(undo, function, "forward", staticmethod(forward))
+        for function, forward in known:
+            put(undo, function, "forward", staticmethod(captured(function, forward)))
+        put(undo, CheckpointFunction, "forward", staticmethod(checkpointed))
+        make = FunctionMeta.__init__
+
+        def make_captured(function, *args):
+            """A class that forward() itself makes."""
+            make(function, *args)
+            put(undo, function, "forward", staticmethod(captured(function, function.forward)))
+
+        put(undo, FunctionMeta, "__init__", make_captured)
         for name in ("register_hook", "register_post_accumulate_grad_hook"):
             put(undo, torch.Tensor, name, refuse_hook)
         yield

@@ -103,6 +103,59 @@ class Halves(torch.autograd.Function):
         return torch.cat([first * 3, second], 1)
 
 
+class Tanh(torch.autograd.Function):
+    """forward() switches gradients off by itself, and on for what comes after."""
+
+    @staticmethod
+    def forward(ctx, x):
+        with torch.no_grad():
+            y = torch.tanh(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * (1 - ctx.saved_tensors[0] ** 2)
+
+
+class Certain(torch.autograd.Function):
+    """A draw by probabilities, which can be nothing else."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return torch.bernoulli((x > 0.5).to(x.dtype) + 0 * torch.bernoulli(x))
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+def sign_made_here(x):
+    class Made(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return torch.sign(x)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient
+
+    return Made.apply(x)
+
+
+class Double(torch.autograd.Function):
+    """In place, by another gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return 3 * gradient
+
+
 class Clip(torch.autograd.Function):
     """Not linear in the gradient."""
 
@@ -169,6 +222,9 @@ class Gradients(Case):
             "a product's": lambda net, x: Quantized.apply(x, net.fc1.weight @ net.fc1.weight.t()),
             "two outputs": lambda net, x: torch.cat(Halves.apply(x), 1),
             "twice": lambda net, x: Sign.apply(torch.tanh(Sign.apply(x)) + x),
+            "without gradients within": lambda net, x: Tanh.apply(x),
+            "of a class made there": lambda net, x: sign_made_here(x),
+            "of probabilities": lambda net, x: Certain.apply(torch.sigmoid(x)),
             "of no parameter": lambda net, x: x + Sign.apply(x.detach()),
         }.items():
             with self.subTest(name):
@@ -190,6 +246,9 @@ class Gradients(Case):
         line = self.test_what_is_no_derivative.__func__.__code__.co_firstlineno + 2
         between = lambda net, x: Clip.apply(x)  # noqa: E731
         self.refused(rf"{__file__}:{line}: Clip.backward\(\) is not linear in the gradient that it is given, .*detach\(\)", between)
+
+    def test_what_changes_its_input(self):
+        self.refused("Double changes its input in place, and has a gradient of its own", lambda net, x: Double.apply(x * 1))
 
     def test_hooks_on_tensors(self):
         def hooked(net, x):
