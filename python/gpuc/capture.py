@@ -21,7 +21,7 @@ from torch.utils import _pytree as pytree
 from gpuc import _compiler
 from gpuc.custom_gradients import custom_gradients
 from gpuc.errors import Error, Problem, refuse
-from gpuc.forward_state import ForwardState, check_repetition, same_random
+from gpuc.forward_state import AssignedBuffers, check_repetition, same_random
 from gpuc.lines import own_name, user_line
 
 TYPES = {
@@ -38,10 +38,9 @@ class Whole(torch.nn.Module):
     def __init__(self, net, loss):
         super().__init__()
         self.net, self.loss = net, loss
-        self.state = ForwardState(self)
 
     def forward(self, *args, **kwargs):
-        with self.state:
+        with AssignedBuffers(self):
             return self.results(*args, **kwargs)
 
     def results(self, *args, **kwargs):
@@ -141,9 +140,11 @@ def export(module, args, kwargs):
 
 def capture_whole(module, args, kwargs):
     """One pass of the module, which stands for all of them."""
-    with same_random(), custom_gradients() if torch.is_grad_enabled() else contextlib.nullcontext():
+    is_training = torch.is_grad_enabled()
+    with same_random(), custom_gradients() if is_training else contextlib.nullcontext():
         program = torch.export.export(module, args, kwargs)
-        check_repetition(module.state, program, lambda: torch.export.export(module, args, kwargs))
+    if is_training:
+        check_repetition(module, args, kwargs)
     return program
 
 
@@ -183,6 +184,8 @@ def _reason(error):
     text = str(error).strip()
     if "data-dependent" in text or "GuardOnDataDependent" in type(error).__name__ or "unbacked" in text:
         return "what happens hangs on the value of a tensor (a branch, .item(), int(…)): use torch.where, or keep it a tensor"
+    if "fake tensor in the exported program constant's list" in text:
+        return "a tensor is taken out of the graph, as .data does: use detach(), and copy_() to write into a buffer"
     return text.splitlines()[0] if text else type(error).__name__
 
 
@@ -326,6 +329,11 @@ class FunctionRecorder:
         elif spec.kind == InputKind.CONSTANT_TENSOR:
             self.known[node] = self.program.constants[spec.target]
         elif spec.kind == InputKind.TOKEN:  # The order of effects, which are refused.
+            self.references[node] = {"node": node.name}
+        elif spec.kind == InputKind.CUSTOM_OBJ:
+            for user in node.users:
+                self.refuse(user, f"takes a {spec.arg.class_fqn.rpartition('.')[2]}, which a compiled step cannot: leave it out (of a generator "
+                            "there is one, which gpuc.compile(seed=…) seeds)")  # fmt: skip
             self.references[node] = {"node": node.name}
         elif isinstance(node.meta.get("val"), torch.Tensor):
             name = next(self.names)

@@ -1,74 +1,52 @@
 """What a forward pass leaves behind for the next one: counters, lists that grow, tensors in attributes, draws of Python's random.
 
-torch.export captures one pass and puts back what that has changed, so that each step would be that pass again. Here buffers that a pass
-gives other tensors are assigned to, and a module that has left anything else is captured once more as it was left. If that gives another
-graph, or one that reads a tensor which was left, no compiled step can be what the user's loop would do: it is refused.
+torch.export captures one pass and puts back what that has changed, so that each step would be that pass again. Buffers that a pass gives
+other tensors are assigned to. Of all else, wherever it lies: two passes are run without numbers, on fake tensors, and what they compute of
+data has to be the same, with the same numbers among its arguments, and with no tensor of the first pass in the second.
 """
 
 import contextlib
 import random
 import sys
+import traceback
 
 import torch
-from torch.fx.experimental.proxy_tensor import get_proxy_slot
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from gpuc.errors import Problem, refuse
-from gpuc.lines import own_name
+from gpuc.lines import own_name, user_line
 
 OF_EVERY_MODULE = frozenset(vars(torch.nn.Module()))
-CAPTURES_OF_DRAWS = 3  # By other random numbers.
+PASSES_OF_DRAWS = 4  # By other random numbers.
 SIMPLE = (bool, int, float, str, type(None))
+COPIED = (list, dict, set)
+MOST_NUMBERS = 64  # That are compared of a constant.
 
 
-class Change:
-    """An attribute that has another value behind the pass. `is_state`: tensors in it hang on more than constants."""
-
-    def __init__(self, layer, module, name, value):
-        self.layer, self.module, self.name, self.value = layer, module, name, value
-        self.is_state = any(hangs_on_data(each) for each in pytree.tree_leaves(value) if isinstance(each, torch.Tensor))
-        self.stand_ins = []
-
-    def value_left(self):
-        """Tensors of the pass belong to the export: in their place are others, which are known again in another graph."""
-        return pytree.tree_map(lambda each: self.stand_in_of(each) if isinstance(each, torch.Tensor) else each, self.value)
-
-    def stand_in_of(self, tensor):
-        self.stand_ins.append(torch.zeros(tensor.shape, dtype=tensor.dtype))
-        return self.stand_ins[-1]
-
-    def is_read(self, program):
-        own = {each.data_ptr() for each in self.stand_ins}
-        return any(isinstance(each, torch.Tensor) and each.data_ptr() in own for each in used_constants(program))
-
-
-class ForwardState:
-    """What a pass through the modules of `root` changes: `changes`, and which generators have drawn: `drawn`."""
+class AssignedBuffers:
+    """Around a pass that is exported: `self.mean = 0.9 * self.mean + …` is an assignment to the buffer that was there, which the export
+    has of the outermost module alone."""
 
     def __init__(self, root):
         self.modules = [(own_name(path), module) for path, module in root.named_modules() if path]
-        self.changes, self.drawn = [], []
 
     def __enter__(self):
-        self.buffers = [dict(module._buffers) for _, module in self.modules]
-        self.attributes = [attributes_of(module) for _, module in self.modules]
-        self.random = states_of_random()
+        self.before = [(dict(module._buffers), dict(module._parameters)) for _, module in self.modules]
 
     def __exit__(self, kind, *_):
         if kind is not None:
             return
-        self.changes = []
-        for (layer, module), attributes, buffers in zip(self.modules, self.attributes, self.buffers):
+        for (layer, module), (buffers, parameters) in zip(self.modules, self.before):
+            for name, before in parameters.items():
+                if module._parameters.get(name) is not before:
+                    refuse([Problem(f"forward() gives the parameter '{name}' another tensor, which a compiled step would not train", layer)])
             for name, before in buffers.items():
-                keep_assigned(layer, module, name, before)
-            for name, value in attributes_of(module).items():
-                if name not in attributes or not is_same(attributes[name], value):
-                    self.changes.append(Change(layer, module, name, value))
-        self.drawn = [name for name, state in states_of_random().items() if state != self.random.get(name)]
+                assign(layer, module, name, before)
 
 
-def keep_assigned(layer, module, name, before):
-    """`self.mean = 0.9 * self.mean + …` is an assignment to the buffer that was there, which the export has of the outermost module alone."""
+def assign(layer, module, name, before):
     now = module._buffers.get(name)
     if now is before or before is None:
         return
@@ -78,11 +56,145 @@ def keep_assigned(layer, module, name, before):
     module._buffers[name] = before
 
 
-def attributes_of(module):
-    """Lists and dicts as they are now. A buffer without a tensor is an attribute."""
+#
+# A second pass
+#
+
+
+class Pass(TorchDispatchMode):
+    """The ops of a pass that data goes into: what parameters, buffers and inputs become. `given`: those.
+
+    With an `expected` pass, `fault` is what the first op that differs does: "reads" a tensor of that pass, or is "other"; `line` is the user's.
+    """
+
+    def __init__(self, given, expected=None):
+        super().__init__()
+        self.given = {id(each) for each in given}
+        self.data = {id(each): each for each in given}  # Held, so that no other tensor gets its identity.
+        self.ops, self.expected, self.fault, self.line = [], expected, "", ("", 0)
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        leaves = pytree.tree_leaves((args, kwargs))
+        # What asks a tensor for its device is the fake mode, unless it remembers.
+        if getattr(function, "namespace", "") == "prim" or not any(id(each) in self.data or self.is_left(each) for each in leaves):
+            return function(*args, **(kwargs or {}))
+        self.ops.append((str(function), [self.text_of(each) for each in leaves]))
+        if self.expected and not self.fault:
+            self.compare(leaves)
+        out = function(*args, **(kwargs or {}))
+        self.data.update({id(each): each for each in pytree.tree_leaves(out) if isinstance(each, torch.Tensor)})
+        return out
+
+    def is_left(self, value):
+        return self.expected is not None and id(value) in self.expected.data and id(value) not in self.given
+
+    def text_of(self, value):
+        """Numbers as they are. Of a tensor its values are known only if it hangs on constants alone."""
+        if not isinstance(value, torch.Tensor):
+            return str(value)
+        known = value.constant if isinstance(value, FakeTensor) else value
+        is_short = known is not None and id(value) not in self.data and known.numel() <= MOST_NUMBERS
+        with unset_fake_temporarily():
+            return f"{value.dtype} {tuple(value.shape)} {known.tolist() if is_short else ''}"
+
+    def compare(self, leaves):
+        number = len(self.ops) - 1
+        if any(map(self.is_left, leaves)):
+            self.fault = "reads"
+        elif self.ops[number : number + 1] != self.expected.ops[number : number + 1]:
+            self.fault = "other"
+        if self.fault:
+            self.line = user_line("".join(traceback.format_stack()))
+
+
+def run_without_numbers(module, args, kwargs, fake, expected=None):
+    """A pass on fake tensors."""
+
+    def faked(tree):
+        return pytree.tree_map(lambda each: fake.from_tensor(each) if isinstance(each, torch.Tensor) else each, tree)
+
+    named = dict([*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)])
+    named, args, kwargs = faked((named, args, kwargs))
+    found = Pass(pytree.tree_leaves((named, args, kwargs)), expected)
+    with fake, found:
+        torch.func.functional_call(module, named, args, kwargs, tie_weights=False)
+    if expected and not found.fault and len(found.ops) != len(expected.ops):
+        found.fault = "other"
+    return found
+
+
+def check_repetition(module, args, kwargs):
+    """Refuses a module whose second pass is another than its first; its attributes stay as they are."""
+    fake = FakeTensorMode(allow_non_fake_inputs=True)
+    with Attributes(module) as attributes, same_random():
+        before = states_of_random()
+        try:
+            first = run_without_numbers(module, args, kwargs, fake)
+        except Exception:
+            return  # Not for fake tensors: nothing can be said of it.
+        drawn = [name for name, state in states_of_random().items() if state != before.get(name)]
+        changed = attributes.changed()
+        for _ in range(PASSES_OF_DRAWS if drawn else 1):
+            try:
+                again = run_without_numbers(module, args, kwargs, fake, first)
+            except Exception as error:
+                refuse_other(changed, drawn, user_line("".join(traceback.format_tb(error.__traceback__))))
+            if again.fault == "reads":
+                refuse_left(changed, again.line)
+            if again.fault:
+                refuse_other(changed, drawn, again.line)
+
+
+def refuse_left(changed, line):
+    refuse([Problem("reads a tensor that the step before has left" + named(changed) + ", and a compiled step does not see it: make it a buffer, "
+                    "register_buffer(…), and assign to that", "", *line)])  # fmt: skip
+
+
+def refuse_other(changed, drawn, line):
+    why = named(changed) + (f" (draws by {' and '.join(drawn)})" if drawn else "")
+    cure = "draw by torch.rand(())" if drawn else "make what it counts a buffer or an input, or, if its first pass alone differs, call the module once before"
+    refuse([Problem(f"is computed otherwise in the second pass than in the first{why}, and a compiled step repeats itself: {cure}", "", *line)])
+
+
+def named(changed):
+    return f" ({', '.join(changed)})" if changed else ""
+
+
+class Attributes:
+    """Of modules, as they are now: the end puts back what has changed meanwhile."""
+
+    def __init__(self, root):
+        self.modules = [(own_name(path), module, copies_of(module)) for path, module in root.named_modules() if path]
+
+    def __enter__(self):
+        return self
+
+    def changed(self):
+        found = []
+        for layer, module, before in self.modules:
+            now = copies_of(module)
+            names = [name for name in {**before, **now} if name not in before or name not in now or not is_same(before[name][1], now[name][1])]
+            found += [".".join(part for part in ("self" if not layer else layer, name) if part) for name in names]
+        return found
+
+    def __exit__(self, *_):
+        for _, module, before in self.modules:
+            own = vars(module)
+            for name in [name for name in own if name not in before and name not in OF_EVERY_MODULE]:
+                del own[name]
+            for name, (value, copied) in before.items():
+                own[name] = value
+                if isinstance(value, list):
+                    value[:] = copied
+                elif value is not copied:
+                    value.clear()
+                    value.update(copied)
+
+
+def copies_of(module):
+    """Of each attribute of its own the value, and how that is now if it is a list or a dict."""
     own = {name: value for name, value in vars(module).items() if name not in OF_EVERY_MODULE}
-    own.update({name: value for name, value in module._buffers.items() if value is None})
-    return {name: type(value)(value) if type(value) in (list, dict, set) else value for name, value in own.items()}
+    return {name: (value, type(value)(value) if type(value) in COPIED else value) for name, value in own.items()}
 
 
 def is_same(before, now):
@@ -103,89 +215,6 @@ def states_of_random():
         kind, keys, *rest = sys.modules["numpy"].random.get_state()
         states["numpy.random"] = (kind, keys.tobytes(), *rest)
     return states
-
-
-def hangs_on_data(tensor):
-    """Whether an input, a parameter or a buffer goes into it, by the graph that is being recorded."""
-    mode = torch._ops._get_dispatch_mode_pre_dispatch(torch._C._TorchDispatchModeKey.PROXY)
-    slot = mode and get_proxy_slot(tensor, mode.tracer, None)
-    if not slot:
-        return False
-    seen, waiting = set(), [slot.proxy.node]
-    while waiting:
-        node = waiting.pop()
-        if node.op == "placeholder":
-            return True
-        if node not in seen:
-            seen.add(node)
-            waiting += node.all_input_nodes
-    return False
-
-
-def used_constants(program):
-    for spec in program.graph_signature.input_specs:
-        if spec.target in program.constants:
-            node = next(each for each in program.graph.nodes if each.name == spec.arg.name)
-            if node.users:
-                yield program.constants[spec.target]
-
-
-#
-# Once more, as it was left
-#
-
-
-def check_repetition(state, program, capture):
-    """`program` is what the pass has given, and `capture()` gives that of another one."""
-    changes, drawn = state.changes, state.drawn
-    if not changes and not drawn:
-        return
-    first = text_of(program)
-    with as_it_was_left(changes):
-        for number in range(CAPTURES_OF_DRAWS if drawn else 1):
-            seed(number)
-            try:
-                again = capture()
-            except Exception:
-                again = None  # What was left is no such thing as the pass expects.
-            refuse_if_other(first, again, changes, drawn)
-
-
-def refuse_if_other(first, again, changes, drawn):
-    read = [change for change in changes if again and change.is_read(again)]
-    problems = [Problem(f"forward() reads self.{change.name}, a tensor that the step before has left there, which a compiled step does not see: "
-                        f"make it a buffer, register_buffer('{change.name}', …), and assign to that", change.layer)
-                for change in read if change.is_state]  # fmt: skip
-    if not problems and not read and (again is None or text_of(again) != first):
-        problems = [Problem(f"forward() changes self.{change.name}, and computes something else from then on, where a compiled step repeats "
-                            "itself: make it a buffer, or an input; or call the module once before, if its first pass alone differs",
-                            change.layer) for change in changes]  # fmt: skip
-        problems += [Problem(f"forward() draws by {name}, and a compiled step would repeat the first draw: use torch.rand(())") for name in drawn]
-    if problems:
-        refuse(problems)
-
-
-def text_of(program):
-    """The graph, and the constants in it."""
-    return str(program.graph), [each.tolist() if isinstance(each, torch.Tensor) else str(each) for each in used_constants(program)]
-
-
-@contextlib.contextmanager
-def as_it_was_left(changes):
-    with contextlib.ExitStack() as undo:
-        for change in changes:
-            module = change.module
-            own = module._buffers if change.name in module._buffers else vars(module)
-            put_back = (own.update, {change.name: own[change.name]}) if change.name in own else (own.pop, change.name, None)
-            undo.callback(*put_back)
-            own[change.name] = change.value_left()
-        yield
-
-
-def seed(number):
-    random.seed(number)
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(number)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 Each module trains as it does in eager PyTorch, or is refused with the reason. By a Python with torch.
 """
 
+import collections
 import copy
 import random
 import unittest
@@ -303,6 +304,9 @@ class Gradients(Case):
             step(*batch)
 
 
+COUNT = {"n": 0}
+
+
 class State(Case):
     """What a forward pass leaves behind."""
 
@@ -319,6 +323,12 @@ class State(Case):
 
         self.refused("forward\\(\\) gives the buffer 'mean' another shape", other_shape)
 
+        def other_parameter(net, x):
+            net.fc2.weight = nn.Parameter(net.fc2.weight.detach() * 0.9)
+            return x
+
+        self.refused("fc2: forward\\(\\) gives the parameter 'weight' another tensor", other_parameter)
+
     def test_what_counts(self):
         def counter(net, x):
             net.count += 1
@@ -328,9 +338,34 @@ class State(Case):
             net.seen.append(x.detach().mean())
             return x * len(net.seen)
 
-        self.refused("forward\\(\\) changes self.count, and computes something else from then on", counter, count=0)
-        net = self.refused("forward\\(\\) changes self.seen", list_that_grows, seen=[])
-        self.assertEqual(net.seen, [])
+        def nested(net, x):
+            net.config["of"]["n"] += 1
+            return x / net.config["of"]["n"]
+
+        def elsewhere(net, x):
+            COUNT["n"] += 1
+            return x / COUNT["n"]
+
+        def attribute_that_goes(net, x):
+            if hasattr(net, "first"):
+                del net.first
+                return 2 * x
+            return x
+
+        def made_of_a_constant(net, x):
+            net.count += 1
+            return x * torch.tensor(net.count)
+
+        for between, names, more in (
+            (counter, "\\(self.count\\)", {"count": 0}), (list_that_grows, "\\(self.seen\\)", {"seen": []}), (nested, "", {"config": {"of": {"n": 0}}}),
+            (elsewhere, "", {}), (attribute_that_goes, "\\(self.first\\)", {"first": 1}), (made_of_a_constant, "\\(self.count\\)", {"count": 0}),
+        ):  # fmt: skip
+            with self.subTest(between.__name__):
+                net = self.refused(f"{__file__}:[0-9]+: .* otherwise in the second pass than in the first.*{names}, and a compiled step", between, **more)
+                for name in more:
+                    self.assertIn(name, vars(net))
+                if between is list_that_grows:
+                    self.assertEqual(net.seen, [])
 
     def test_what_counts_for_nothing(self):
         def counter(net, x):
@@ -346,8 +381,14 @@ class State(Case):
             net.hidden = x.detach() if net.hidden is None else torch.tanh(net.hidden + x.detach())
             return x + net.hidden
 
-        self.refused("forward\\(\\) reads self.hidden, a tensor that the step before has left there.*register_buffer\\('hidden'", hidden, hidden=None)
-        self.refused("forward\\(\\) reads self.hidden", hidden, hidden=torch.zeros(4, 8).double())
+        def queue(net, x):
+            net.queue.append(x.detach())
+            return x - net.queue[0]
+
+        text = "reads a tensor that the step before has left.*register_buffer"
+        self.refused(text, hidden, hidden=None)
+        self.refused(text, hidden, hidden=torch.zeros(4, 8).double())
+        self.refused(text, queue, queue=collections.deque(maxlen=2))
 
     def test_what_is_kept_of_constants(self):
         def mask(net, x):
@@ -363,18 +404,22 @@ class State(Case):
                 net.first, x = False, 2 * x
             return x
 
-        net = self.refused("call the module once before, if its first pass alone differs", scaled, first=True)
+        net = self.refused("if its first pass alone differs, call the module once before", scaled, first=True)
         self.assertTrue(net.first)
-        net(make(scaled)[1][0])
-        gpuc.compile(net, F.mse_loss, "sgd:lr=0.1", make(scaled)[1])
+        batch = make(scaled)[1]
+        net(batch[0])
+        gpuc.compile(net, F.mse_loss, "sgd:lr=0.1", batch)
 
     def test_draws_of_python(self):
+        batch = make(None)[1]
         before = random.getstate(), np.random.get_state()[1].tobytes()
-        self.refused("draws by random, and a compiled step would repeat the first draw", lambda net, x: x * (2 if random.random() < 0.5 else 1))
-        self.refused("draws by numpy.random", lambda net, x: x * float(np.random.rand()))
-        gpuc.compile(make(lambda net, x: x if random.random() < 2 else 0 * x)[0], F.mse_loss, "sgd:lr=0.1", make(None)[1])
+        self.refused("draws by random.* torch.rand", lambda net, x: x * random.random())
+        self.refused("draws by numpy.random.* torch.rand", lambda net, x: x * float(np.random.rand()))
+        gpuc.compile(make(lambda net, x: x if random.random() < 2 else 0 * x)[0], F.mse_loss, "sgd:lr=0.1", batch)
         self.assertEqual(random.getstate(), before[0])
         self.assertEqual(np.random.get_state()[1].tobytes(), before[1])
+        self.refused("second pass", lambda net, x: x * net.own.random(), own=random.Random(0))
+        self.refused("takes a Generator, which a compiled step cannot", lambda net, x: x * torch.rand((), generator=net.own), own=torch.Generator())
 
     def test_a_parameter_that_is_changed(self):
         def clamped(net, x):
