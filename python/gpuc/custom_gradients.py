@@ -55,9 +55,8 @@ class Call:
             out = self.forward(ctx, *args)
         return ctx, out if isinstance(out, tuple) else (out,)
 
-    def gradients(self, args, cotangents):
+    def gradients(self, ctx, cotangents):
         """What backward() gives for the inputs that want something, None where it gives nothing."""
-        ctx, _ = self.run(args)
         found = self.backward(ctx, *cotangents)
         found = found if isinstance(found, tuple) else (found,)
         return [each for each, wanted in zip(found, self.wanted) if wanted]
@@ -83,8 +82,16 @@ class Trial:
         self.call = call
         self.args = tuple(self.like(each, scale, fill) for each in call.args)
         with torch.no_grad():
-            _, outputs = call.run(self.args)
-        self.outputs = outputs
+            _, self.outputs = self.run()
+
+    def run(self, args=None):
+        """Of copies, which forward() may change in place. What it draws is the same each time."""
+        torch.manual_seed(0)
+        return self.call.run(tuple(each.clone() if isinstance(each, torch.Tensor) else each for each in args or self.args))
+
+    def gradients(self, cotangents):
+        with torch.no_grad():
+            return self.call.gradients(self.run()[0], cotangents)
 
     @staticmethod
     def like(value, scale=1.0, fill=torch.randn):
@@ -99,28 +106,28 @@ class Trial:
 
     def is_derivative(self):
         """Whether backward() is what autograd makes of forward()."""
-        args = tuple(each.requires_grad_() if wanted else each for each, wanted in zip(self.args, self.call.wanted))
-        with torch.enable_grad():  # Copies, which forward() may change in place.
-            _, outputs = self.call.run(tuple(each.clone() if wanted else each for each, wanted in zip(args, self.call.wanted)))
-        cotangents = self.cotangents()
-        pairs = [(out, each) for out, each in zip(outputs, cotangents) if is_float(out) and out.requires_grad]
-        if not pairs:
+        leaves = [each.requires_grad_() for each, wanted in zip(self.args, self.call.wanted) if wanted]
+        with torch.enable_grad():
+            _, outputs = self.run()
+        if not any(is_float(out) and out.requires_grad for out in outputs):
             return False
-        leaves = [each for each, wanted in zip(args, self.call.wanted) if wanted]
-        expected = torch.autograd.grad([out for out, _ in pairs], leaves, [each for _, each in pairs], allow_unused=True)
-        with torch.no_grad():
-            return all(map(are_close, self.call.gradients(self.args, cotangents), expected))
+        for scale in SCALES:
+            cotangents = self.cotangents(scale)
+            pairs = [(out, each) for out, each in zip(outputs, cotangents) if is_float(out) and out.requires_grad]
+            expected = torch.autograd.grad([out for out, _ in pairs], leaves, [each for _, each in pairs], retain_graph=True, allow_unused=True)
+            if not all(map(are_close, self.gradients(cotangents), expected)):
+                return False
+        return True
 
     def is_linear(self):
         """Whether backward() of a sum is the sum of what it gives of each part, small and large."""
-        with torch.no_grad():
-            for scale in SCALES:
-                one, other = self.cotangents(scale), self.cotangents(scale)
-                both = [a if a is None else 2 * a - 3 * b for a, b in zip(one, other)]
-                parts = zip(self.call.gradients(self.args, one), self.call.gradients(self.args, other))
-                expected = [None if a is None else 2 * a - 3 * b for a, b in parts]
-                if not all(map(are_close, self.call.gradients(self.args, both), expected)):
-                    return False
+        for scale in SCALES:
+            one, other = self.cotangents(scale), self.cotangents(scale)
+            both = [a if a is None else 2 * a - 3 * b for a, b in zip(one, other)]
+            parts = zip(self.gradients(one), self.gradients(other))
+            expected = [None if a is None else 2 * a - 3 * b for a, b in parts]
+            if not all(map(are_close, self.gradients(both), expected)):
+                return False
         return True
 
 
@@ -192,7 +199,7 @@ def with_gradient(call):
         refuse_here(f"{call.function.__name__} changes its input in place, and has a gradient of its own: {CURE}")
     moves = [each - same for each, same, wanted in zip(call.args, plain, call.wanted) if wanted]
     cotangents = [torch.zeros_like(each).requires_grad_() if is_float(each) else None for each in outputs]
-    gradients = call.gradients(plain, cotangents)
+    gradients = call.gradients(ctx, cotangents)
     pairs = [(gradient, move) for gradient, move in zip(gradients, moves) if gradient is not None and gradient.requires_grad]
     sought = [each for each in cotangents if each is not None]
     found = iter(torch.autograd.grad([each for each, _ in pairs], sought, [move for _, move in pairs], allow_unused=True)

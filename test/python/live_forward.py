@@ -144,6 +144,20 @@ def sign_made_here(x):
     return Made.apply(x)
 
 
+class Masked(torch.autograd.Function):
+    """What is drawn in forward() is what backward() has kept."""
+
+    @staticmethod
+    def forward(ctx, x):
+        mask = torch.bernoulli(torch.full_like(x, 0.5))
+        ctx.save_for_backward(mask)
+        return x * mask
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return 2 * gradient * ctx.saved_tensors[0]
+
+
 class Double(torch.autograd.Function):
     """In place, by another gradient."""
 
@@ -247,6 +261,30 @@ class Gradients(Case):
         line = self.test_what_is_no_derivative.__func__.__code__.co_firstlineno + 2
         between = lambda net, x: Clip.apply(x)  # noqa: E731
         self.refused(rf"{__file__}:{line}: Clip.backward\(\) is not linear in the gradient that it is given, .*detach\(\)", between)
+
+    def test_a_draw_is_one(self):
+        """Of ones, with a loss that counts those that stay: by twice as many the weights sink."""
+
+        class Ones(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.ones(1000))
+
+            def forward(self, x):
+                return Masked.apply(self.weight).sum() + 0 * x.sum()
+
+        net = Ones()
+        loss = gpuc.compile(net, None, torch.optim.SGD(net.parameters(), lr=1), (torch.zeros(1),))(torch.zeros(1))
+        self.assertTrue(400 < loss < 600, loss)
+        self.assertEqual(net.weight.sum().item(), 1000 - 2 * loss)
+
+    def test_a_large_gradient_that_is_clipped(self):
+        class Clipped(Clip):
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient.clamp(-10, 10)
+
+        self.refused("Clipped.backward\\(\\) is not linear", lambda net, x: Clipped.apply(x))
 
     def test_what_changes_its_input(self):
         self.refused("Double changes its input in place, and has a gradient of its own", lambda net, x: Double.apply(x * 1))
