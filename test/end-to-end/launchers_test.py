@@ -245,6 +245,11 @@ class Torchrun(Launched, ToolTest):
         for rank in {0, 1, 2} - {lost}:
             self.assertRegex(errors, rf"error: step \d+: rank {rank} waits in collective \d+, but (rank .*)?rank {lost} has (ended|died)\n")
 
+    def test_a_machine_that_is_none(self):
+        """The first rank, which alone would speak, looks for nobody."""
+        train = [TRAIN, self.mlp("--data-parallel"), "--data=synthetic:size=96"]
+        self.assertIn("error: MASTER_ADDR=nowhere.invalid: ", self.error(1, 3, "MASTER_ADDR=nowhere.invalid", *train, program="env"))
+
 
 class TheTorchrunOfPyTorch(Torchrun):
     """Where there is one: GPUC_TORCH_PYTHON is the Python of an environment that scripts/torch-environment has made."""
