@@ -15,8 +15,9 @@ using namespace mlir;
 namespace gpuc::codegen {
 
 namespace {
-/// Writes ops so that equal texts are of equal ops, for nobody to read: MLIR's printer takes five times as
-/// long. Names, types and attributes are written where they are met first, and from then on by their numbers.
+/// Writes ops so that equal texts are of equal ops, for nobody to read: MLIR's printer, which looks at all
+/// else that a text may need, had 7% of the time of the thread that emits kernels. Names, types and
+/// attributes are written where they are met first, and from then on by their numbers.
 class TextWriter {
 public:
   explicit TextWriter(llvm::raw_ostream &stream) : stream_(stream) {}
