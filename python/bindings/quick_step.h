@@ -29,6 +29,7 @@ class PyQuickStep {
         exchange_(TensorExchange::of(type)) {
     if (!exchange_) raise("Error", "the type of tensors has no exchange API of DLPack 1");
     is_negated_ = type_.attr("is_neg");
+    period_ = period;
     watch_.emplace(*exchange_, net, watched, each_time, period, rates, numbers, optimizer);
     for (const InputInfo& input : inputs()) {
       types_.push_back(dtypeOf(input.spec.type));
@@ -55,7 +56,8 @@ class PyQuickStep {
   /// Whether all tensors of the module lie where they did.
   bool isAllWhereItWas() const { return watch_ && watch_->areAllWhereTheyWere(); }
 
-  size_t steps = 0;  // that were made, by this or in another way
+  size_t steps = 0;           // that were made, by this or in another way
+  bool were_negated = false;  // a batch, which may be one of Python's
 
   static int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
@@ -85,10 +87,16 @@ class PyQuickStep {
         return false;
       views_[i].data = addressOf(seen);
     }
-    return std::ranges::none_of(batch, [&](PyObject* each) { return isNegated(each); });
+    const bool isTheirTurn = were_negated || steps == 1 || steps % period_ == 0;
+    for (size_t i = 0; i < batch.size(); ++i)
+      if ((isTheirTurn || views_[i].sizeBytes() == sizeOf(views_[i].type)) && isNegated(batch[i]))
+        return were_negated = true, false;
+    return true;
   }
 
-  /// By a bit of torch's, which DLPack does not tell.
+  /// By a bit of torch's, which DLPack does not tell, and which takes as long to ask for as all else
+  /// together. A dense tensor has it by torch._neg_view, or if it is one number (z.conj().imag has strides of
+  /// two). So it is asked for now and then, and always once one had it.
   bool isNegated(PyObject* tensor) const {
     const nb::object answer = nb::steal(PyObject_CallOneArg(is_negated_.ptr(), tensor));
     if (!answer.is_valid()) PyErr_Clear();
@@ -100,6 +108,7 @@ class PyQuickStep {
   ProgramId step_;
   nb::object type_, is_negated_;
   const TensorExchange* exchange_;
+  size_t period_ = 1;
   std::optional<StepWatch> watch_;
   std::vector<nb::dlpack::dtype> types_;
   std::vector<HostTensorView> views_;  // of the batch under way

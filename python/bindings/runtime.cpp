@@ -129,7 +129,8 @@ NB_MODULE(_runtime, m) {
       .def_static("serves", &PyQuickStep::serves)
       .def("__call__", &PyQuickStep::callTuple)
       .def("is_all_where_it_was", &PyQuickStep::isAllWhereItWas)
-      .def_rw("steps", &PyQuickStep::steps);
+      .def_rw("steps", &PyQuickStep::steps)
+      .def_rw("were_negated", &PyQuickStep::were_negated);
   m.def("step_call", &gpuc::StepCall::methodOf, nb::arg("type"));
   using gpuc::PyCheckpoints;
   nb::class_<PyCheckpoints>(m, "Checkpoints")

@@ -345,6 +345,8 @@ class Step(Plan):
 
     def _mean_of_others(self, program, tensors):
         """Of tensors that are not just as expected: a ragged batch, other strides, arrays of other libraries."""
+        if self._quick and any(isinstance(each, torch.Tensor) and each.is_neg() for each in tensors):
+            self._quick.were_negated = True
         rows = self._padding.rows_of(program, tensors)
         if rows:
             mean, why = self._padding.mean(program, tensors, rows)

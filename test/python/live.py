@@ -518,15 +518,27 @@ class Lines(unittest.TestCase):
         self.assertEqual(results(negated), expected)
         self.assertEqual(results(-x, lambda values: nn.Parameter(torch._neg_view(-values))), expected)
 
-    def test_one_negated_batch_among_others(self):
+    def test_negated_batches_among_others(self):
+        """Those are asked for at the second step and at each eighth, and at all once one was found; one number always."""
         x, y = torch.randn(4, 6).double(), torch.randint(0, 3, (4,))
 
-        def losses(negated):
+        def losses(negated, first):
             torch.manual_seed(0)
             step = gpuc.compile(net := Mlp().double(), nn.CrossEntropyLoss(), "sgd:lr=0.1", (x, y))
-            return [step(negated if turn == 6 else x, y) for turn in range(10)], [each.tolist() for each in net.parameters()]
+            turns = [step(negated if turn % 4 == first % 4 and turn >= first else x, y) for turn in range(20)]
+            return turns, [each.tolist() for each in net.parameters()]
 
-        self.assertEqual(losses(torch._neg_view(x)), losses(-x))
+        for first in (0, 1, 8):
+            self.assertEqual(losses(torch._neg_view(x), first), losses(-x, first))
+
+        def of_one(x):
+            torch.manual_seed(0)
+            step = gpuc.compile(nn.Linear(1, 1), F.mse_loss, "sgd:lr=0.1", (torch.ones(1, 1), torch.ones(1, 1)))
+            return [step(x if turn == 6 else torch.ones(1, 1), torch.ones(1, 1)) for turn in range(8)]
+
+        imaginary = torch.full((1, 1), 2j).conj().imag
+        self.assertTrue(imaginary.is_neg() and imaginary.is_contiguous())
+        self.assertEqual(of_one(imaginary), of_one(torch.full((1, 1), -2.0)))
 
     def test_tensors_and_layers_are_looked_at_in_turns(self):
         """None waits longer than 2000 steps: of many some are looked at each eighth one."""
