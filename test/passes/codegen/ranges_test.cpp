@@ -117,9 +117,10 @@ private:
 
 TEST(RangesTest, ARangeComputesOneOperandAndChoosesNothing) {
   EmittedKernel kernel(Squares({64, 64, 64, 64}));
-  EXPECT_EQ(kernel.count<mlir::arith::MulFOp>(), 4);    // one in each loop
-  EXPECT_EQ(kernel.count<mlir::LLVM::LoadOp>(), 5 + 4); // of pointers, and of elements
-  EXPECT_EQ(kernel.count<mlir::scf::ForOp>(), 2 + 4);   // tiles, rows, ranges
+  EXPECT_EQ(kernel.count<mlir::arith::MulFOp>(), 4); // one in each loop
+  // Of pointers, of elements, and of the numbers of rows: how many, in a tile, and two strides.
+  EXPECT_EQ(kernel.count<mlir::LLVM::LoadOp>(), 5 + 4 + 4);
+  EXPECT_EQ(kernel.count<mlir::scf::ForOp>(), 2 + 4); // tiles, rows, ranges
   EXPECT_EQ(kernel.count<mlir::arith::SelectOp>(), 0);
   EXPECT_EQ(kernel.count<mlir::LLVM::MaskedLoadOp>(), 0);
   EXPECT_EQ(kernel.count<mlir::scf::IfOp>(), 0); // no tail
