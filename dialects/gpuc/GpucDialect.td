@@ -32,7 +32,8 @@ def Gpuc_Dialect : Dialect {
 
     - (partition_C1) The attribute `gpuc.partition` is a `#gpuc.partition`.
     - (partition_C2) It stands at a module, at a function over one part, at such a function's arguments, and at ops that
-      draw random numbers. Of an argument and of what is drawn, the first dimension is the rows of a part.
+      draw random numbers. Of an argument the first dimension is the rows of a part. What is drawn is drawn for a part's
+      rows, wherever they stand: of each part other numbers.
 
     - (partition_C5) The marks that stood in its place, `gpuc.accumulate`, `gpuc.shards` and `gpuc.per_row`, are refused.
 
