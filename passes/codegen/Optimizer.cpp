@@ -5,6 +5,7 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/GVN.h"
 #include "llvm/Transforms/Scalar/IndVarSimplify.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopDeletion.h"
@@ -62,11 +63,13 @@ static llvm::FunctionPassManager kernelPipeline(llvm::OptimizationLevel level) {
   // What is emitted twice, as addresses are, once.
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::InstCombinePass());
   passes.addPass(onLoops(hoisting(), /*memory=*/true));
+  passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(onLoops(unrolling(level), /*memory=*/false));
   // Loads that unrolled iterations repeat.
-  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::GVNPass());
   passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(level.getSpeedupLevel())));
   passes.addPass(llvm::InstCombinePass());
   llvm::LoopPassManager last;
