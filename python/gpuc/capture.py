@@ -225,9 +225,9 @@ class Recorder:
             raise Error(f"'{name}' is trained, and no floating-point tensor")
         variable = name + "_" if name in RESERVED else name
         self.names[id(tensor)] = variable
-        self.tensors[variable] = tensor
         if tensor.numel() == 0:
-            raise Error(f"'{name}' has no elements: gpuc has no empty variables")
+            return  # It stays the module's: nothing can be learnt, and nothing kept.
+        self.tensors[variable] = tensor
         self.variables.append({"name": variable, **self.spec(tensor), "role": role})
 
     @staticmethod
@@ -324,7 +324,9 @@ class FunctionRecorder:
 
     def bind(self, node):
         spec = next(s for s in self.program.graph_signature.input_specs if getattr(s.arg, "name", None) == node.name)
-        if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
+        if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER) and has_none(node):
+            self.known[node] = torch.empty_like(self.tensors[spec.target])
+        elif spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
             self.references[node] = {"variable": self.variable(spec.target)}
         elif spec.kind == InputKind.CONSTANT_TENSOR:
             self.known[node] = self.program.constants[spec.target]
@@ -360,6 +362,10 @@ class FunctionRecorder:
         if getattr(node.target, "__name__", "") == "with_effects":
             name = str(node.args[1]).removeprefix("aten.")
             return self.refuse(node, f"{name} does more than to give a result, which an op of a compiled step cannot")
+        if has_none(node):
+            value = node.meta["val"]
+            self.known[node] = torch.empty(value.shape, dtype=value.dtype)
+            return None
         if self.is_known(node):
             with torch.no_grad():
                 self.known[node] = node.target(*self.values(node.args), **self.values(node.kwargs))
@@ -404,6 +410,8 @@ class FunctionRecorder:
             if argument.name not in given:
                 continue
             value = given[argument.name]
+            if node.target is torch.ops.aten.cat.default and argument.name == "tensors":
+                value = [each for each in value if not has_none(each)]
             is_default = argument.has_default_value() and not isinstance(value, torch.fx.Node)
             if not is_default or value != argument.default_value:
                 found[argument.name] = self.encode(value)
@@ -472,6 +480,12 @@ class FunctionRecorder:
             elif spec.kind != OutputKind.TOKEN:  # What has effects is refused already.
                 self.refuse(node, "an input is changed in place, which would be the loader's batch: clone it first")
         return {"outputs": outputs[chosen], "assigned": assigned}
+
+
+def has_none(node):
+    """Of a tensor without elements everything is known."""
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and any(isinstance(extent, int) and extent == 0 for extent in value.shape)
 
 
 def prune(function):

@@ -86,6 +86,6 @@ class Optimizer:
         entries = [("optimizer", f"{self.name}:" + ",".join([*self.numbers(groups[0]), "decay=all"])),
                    ("schedule", "given")]  # fmt: skip
         for group in groups[1:]:
-            match = ",".join(names[id(parameter)] for parameter in group["params"] if id(parameter) in names)
+            match = ",".join(names[id(parameter)] for parameter in group["params"] if id(parameter) in names and parameter.numel())
             entries.append(("groups", f"group:match=({match})," + ",".join(self.numbers(group))))
         return entries

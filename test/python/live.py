@@ -341,7 +341,7 @@ class Lines(unittest.TestCase):
                 "self.fc(x.to('meta'))": "Expected all tensors to be on the same device",
                 "self.fc(torch.from_numpy(x.detach().numpy()))": ".numpy() is not supported",
                 "self.fc2(x)": "'Broken' object has no attribute 'fc2'",
-                "(self.fc(x).sum().backward(), self.fc(x))[1]": "does not require grad",
+                "(self.fc(x).sum().backward(), self.fc(x))[1]": "reads a tensor that the step before has left",  # .grad
             }.items():
                 with self.subTest(body):
                     self.at(body, text)

@@ -215,7 +215,7 @@ class Case(unittest.TestCase):
         for loss, theirs in zip([step(*batch) for _ in range(5)], expected):
             self.assertAlmostEqual(loss, theirs, delta=1e-10)
         for name, tensor in eager.state_dict().items():
-            self.assertLess((tensor - net.state_dict()[name]).abs().max(), 1e-10, name)
+            self.assertTrue(torch.allclose(tensor, net.state_dict()[name], rtol=0, atol=1e-10), name)
 
     def refused(self, text, between, net=None, **more):
         made, batch = make(between, **more)
@@ -466,6 +466,21 @@ class State(Case):
             return x
 
         self.refused("'fc2.weight' is changed in the forward pass, and it is the optimizer that changes parameters", clamped)
+
+
+class Nothing(Case):
+    """Tensors without elements, as of a vision transformer with no register tokens."""
+
+    def test_parameters_and_slices(self):
+        def registers(net, x):
+            return torch.cat([x[:, :4], net.registers.expand(x.shape[0], -1), x[:, 4:], x[:, 8:].relu()], 1)
+
+        self.trains(registers, registers=nn.Parameter(torch.zeros(1, 0)))
+        net, batch = make(registers, registers=nn.Parameter(torch.zeros(1, 0)))
+        groups = [{"params": [net.fc1.weight, net.fc2.weight]}, {"params": [net.registers, net.fc1.bias], "lr": 0.2}]
+        step = gpuc.compile(net, F.mse_loss, torch.optim.SGD(groups, lr=0.1), batch)
+        self.assertGreater(step(*batch), step(*batch))
+        self.assertEqual(net.state_dict()["registers"].shape, (1, 0))
 
 
 class Modules(unittest.TestCase):
