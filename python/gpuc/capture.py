@@ -324,7 +324,7 @@ class FunctionRecorder:
 
     def bind(self, node):
         spec = next(s for s in self.program.graph_signature.input_specs if getattr(s.arg, "name", None) == node.name)
-        if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER) and has_none(node):
+        if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER) and is_empty(node):
             self.known[node] = torch.empty_like(self.tensors[spec.target])
         elif spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
             self.references[node] = {"variable": self.variable(spec.target)}
@@ -362,7 +362,7 @@ class FunctionRecorder:
         if getattr(node.target, "__name__", "") == "with_effects":
             name = str(node.args[1]).removeprefix("aten.")
             return self.refuse(node, f"{name} does more than to give a result, which an op of a compiled step cannot")
-        if has_none(node):
+        if is_empty(node):
             value = node.meta["val"]
             self.known[node] = torch.empty(value.shape, dtype=value.dtype)
             return None
@@ -411,7 +411,7 @@ class FunctionRecorder:
                 continue
             value = given[argument.name]
             if node.target is torch.ops.aten.cat.default and argument.name == "tensors":
-                value = [each for each in value if not has_none(each)]
+                value = [each for each in value if not is_empty(each)]
             is_default = argument.has_default_value() and not isinstance(value, torch.fx.Node)
             if not is_default or value != argument.default_value:
                 found[argument.name] = self.encode(value)
@@ -482,7 +482,7 @@ class FunctionRecorder:
         return {"outputs": outputs[chosen], "assigned": assigned}
 
 
-def has_none(node):
+def is_empty(node):
     """Of a tensor without elements everything is known."""
     value = node.meta.get("val")
     return isinstance(value, torch.Tensor) and any(isinstance(extent, int) and extent == 0 for extent in value.shape)

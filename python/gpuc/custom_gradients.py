@@ -12,7 +12,7 @@ import contextlib
 import traceback
 
 import torch
-from torch.autograd.function import FunctionCtx, FunctionMeta
+from torch.autograd.function import FunctionCtx, FunctionMeta, once_differentiable
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.checkpoint import CheckpointFunction
 
@@ -20,6 +20,7 @@ from gpuc.errors import Problem, refuse
 from gpuc.lines import user_line
 
 SCALES = (1e-2, 1.0, 1e2)  # Of what a function is tried on: where it saturates, it should be seen to.
+ONCE = once_differentiable(lambda ctx: None).__code__
 CURE = "write it with detach(), as in x + (f(x) - x).detach()"
 
 
@@ -42,8 +43,9 @@ class Call:
     def __init__(self, function, forward, args):
         self.function, self.forward, self.args = function, forward, args
         self.wanted = tuple(isinstance(each, torch.Tensor) and each.requires_grad for each in args)
-        backward = function.backward
-        self.backward = getattr(backward, "__wrapped__", backward)  # once_differentiable forbids to look at its derivative
+        self.backward = function.backward
+        if getattr(self.backward, "__code__", None) is ONCE:  # It forbids to look at its derivative.
+            self.backward = self.backward.__wrapped__
 
     def run(self, args):
         """The context, and the outputs as a tuple."""
@@ -84,10 +86,10 @@ class Trial:
         with torch.no_grad():
             _, self.outputs = self.run()
 
-    def run(self, args=None):
+    def run(self):
         """Of copies, which forward() may change in place. What it draws is the same each time."""
         torch.manual_seed(0)
-        return self.call.run(tuple(each.clone() if isinstance(each, torch.Tensor) else each for each in args or self.args))
+        return self.call.run(tuple(each.clone() if isinstance(each, torch.Tensor) else each for each in self.args))
 
     def gradients(self, cotangents):
         with torch.no_grad():

@@ -5,6 +5,7 @@ Each module trains as it does in eager PyTorch, or is refused with the reason. B
 
 import collections
 import copy
+import functools
 import random
 import unittest
 import warnings
@@ -58,6 +59,27 @@ class Spike(torch.autograd.Function):
         x, threshold = ctx.saved_tensors
         slope = gradient / (1 + (x - threshold) ** 2)
         return slope, -slope.sum(0)
+
+
+def doubled(backward):
+    @functools.wraps(backward)
+    def twice(ctx, gradient):
+        return 2 * backward(ctx, gradient)
+
+    return twice
+
+
+class Decorated(torch.autograd.Function):
+    """What is wrapped around backward() is a part of it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return torch.sign(x)
+
+    @staticmethod
+    @doubled
+    def backward(ctx, gradient):
+        return gradient
 
 
 class Quantized(torch.autograd.Function):
@@ -234,6 +256,7 @@ class Gradients(Case):
             "straight through": lambda net, x: held(x),
             "reversal": lambda net, x: Reverse.apply(x, 0.5),
             "surrogate": lambda net, x: Spike.apply(x, net.fc1.bias),
+            "decorated": lambda net, x: Decorated.apply(x),
             "a product's": lambda net, x: Quantized.apply(x, net.fc1.weight @ net.fc1.weight.t()),
             "two outputs": lambda net, x: torch.cat(Halves.apply(x), 1),
             "twice": lambda net, x: Sign.apply(torch.tanh(Sign.apply(x)) + x),
