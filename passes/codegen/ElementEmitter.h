@@ -79,6 +79,9 @@ public:
     stridesBeside_.assign(groups.begin(), groups.end());
     strideOf_ = std::move(strideOf);
   }
+  /// From now on vectors lie at their lanes' place behind a pointer, which has left the loop over the lanes
+  /// before LLVM emits code. On a host nobody else splits an address so (CompileObject.cpp).
+  void splitAddresses() { splitsAddresses_ = true; }
   /// The number of a splat `gpuc.constant`, in register form and known at level 0, where it is not to stand
   /// in the code.
   void setNumber(mlir::Operation *constant, mlir::Value number) { numbers_[constant] = number; }
@@ -247,6 +250,7 @@ private:
   size_t laneGroup_ = ~size_t(0);
   int64_t lanes_ = 1;
   int64_t alignment_ = 0; ///< Of vectors.
+  bool splitsAddresses_ = false;
   Expr tailMask_;
   int64_t tailCount_ = 0;
   llvm::SmallVector<Level> levels_;

@@ -21,6 +21,12 @@ Value ElementEmitter::elementPointer(Value pointer, ElementKind kind, Expr offse
   Type type = LLVM::LLVMPointerType::get(builder_.getContext());
   if (offset.lanes() > 1)
     type = VectorType::get({offset.lanes()}, type);
+  const bool splits = splitsAddresses_ && lanes_ > 1 && offset.lanes() == 1;
+  auto sum = splits ? offset.value().getDefiningOp<arith::AddIOp>() : nullptr;
+  if (sum && sum.getRhs() == coordinates_[laneGroup_].first.expr.value()) {
+    pointer = elementPointer(pointer, kind, Expr(builder_, sum.getLhs()));
+    offset = Expr(builder_, sum.getRhs());
+  }
   return LLVM::GEPOp::create(builder_, type, element, pointer, ArrayRef<LLVM::GEPArg>{offset.value()});
 }
 

@@ -4,6 +4,7 @@
 
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Transforms/Scalar.h"
 
 using namespace mlir;
 
@@ -25,6 +26,31 @@ static void prepare(llvm::Module &module, llvm::TargetMachine &machine, int vect
   }
 }
 
+namespace {
+/// Takes what LLVM emits code with but for the reduction of loops' strength, a third of emission: what moves
+/// with a loop is an address already, from which the others are constants apart. LLVM leaves it out by a flag
+/// of the whole process alone, which would change CUDA's code.
+class EmissionPasses : public llvm::legacy::PassManagerBase {
+public:
+  void add(llvm::Pass *pass) override {
+    if (pass->getPassID() != strengthReduction())
+      return passes_.add(pass);
+    delete pass;
+  }
+
+  void run(llvm::Module &module) { passes_.run(module); }
+
+private:
+  static llvm::AnalysisID strengthReduction() {
+    static const llvm::AnalysisID id =
+        std::unique_ptr<llvm::Pass>(llvm::createLoopStrengthReducePass())->getPassID();
+    return id;
+  }
+
+  llvm::legacy::PassManager passes_;
+};
+} // namespace
+
 std::unique_ptr<ObjectCompiler> ObjectCompiler::create(const HostTarget &target, int optLevel,
                                                        std::string &error) {
   std::unique_ptr<llvm::TargetMachine> machine = createMachine(target, optLevel, error);
@@ -39,7 +65,7 @@ FailureOr<std::string> ObjectCompiler::compile(llvm::Module &module, std::string
   optimizer_.run(module);
   SmallVector<char> object;
   llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager emission;
+  EmissionPasses emission;
   if (machine_->addPassesToEmitFile(emission, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
     error = "LLVM cannot write an object for " + machine_->getTargetTriple().str();
     return failure();

@@ -30,6 +30,7 @@ HostKernelEmitter::HostKernelEmitter(func::FuncOp function, ImplicitLocOpBuilder
                     function.getName(), loops.laneGroup),
       loops_(loops), begin_(function.getArgument(1)), end_(function.getArgument(2)),
       parameterPointer_(function.getArgument(3)), afterParameters_(&builder.getInsertionBlock()->back()) {
+  emitter_.splitAddresses();
   for (auto random : kernel.body->getOps<RandomBitsOp>())
     emitter_.setRandomId(random, parameter(random.getId()));
   if (!kernel.body->getOps<RandomBitsOp>().empty())

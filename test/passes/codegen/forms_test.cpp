@@ -354,6 +354,19 @@ TEST_P(FormsTest, KernelsThatDifferInAScaleAloneShareTheirCode) {
   EXPECT_EQ(draw(1)[0], drawn * 0.1f);
 }
 
+// A loop that is straight code has as many instructions for LLVM's later passes as it has iterations.
+TEST_P(FormsTest, LongSumsStayLoops) {
+  auto sizeOf = [&](int64_t width) {
+    const std::string whole = tensor({3, width}, "f32"), row = tensor({3}, "f32");
+    KernelText text({whole}, {row},
+                    "%0 = gpuc.sum %a0 dims [1] : (" + whole + ") -> " + row + "\ngpuc.yield %0 : " + row);
+    auto code = compileHostKernels({{"kernel", &text.block(), text.block().front().getLoc()}}, target());
+    return succeeded(code) ? code->object.size() : 0;
+  };
+  EXPECT_GT(sizeOf(64), 0u);
+  EXPECT_LT(sizeOf(196 * 64), sizeOf(64) + 2000);
+}
+
 /// The kernels of an addition of a number to each channel of `images` pictures.
 std::unique_ptr<KernelText> addToChannels(int64_t images, int64_t channels, int64_t pixels) {
   const std::string whole = tensor({images, channels, pixels}, "f32"), row = tensor({channels}, "f32");
