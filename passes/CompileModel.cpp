@@ -20,6 +20,7 @@ CompilerOptions optionsOf(const CompileRequest &request) {
   options.target = request.target;
   options.seed = request.seed;
   options.cacheFolder = request.cacheFolder;
+  options.emits = true;
   if (request.batch)
     options.train.batch = *request.batch;
   if (request.seed)

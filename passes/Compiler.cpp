@@ -318,6 +318,8 @@ struct Compiler::State {
   llvm::json::Array tradeoff;
   std::vector<DeviceAnswer> answers;
   std::optional<double> bound; ///< Of the plan that was chosen, in nanoseconds.
+  std::optional<KernelCache> cache;
+  std::unique_ptr<HostCompiler> kernels; ///< That are compiled while the plan is made.
 };
 
 Compiler::Compiler(std::function<void(Diagnosis)> warned)
@@ -426,7 +428,7 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   // Up to here a model may be at fault, and the pass behind which that shows says where. What follows is the
   // compiler's own: it stands at doors, is verified whole where it ends, and took a quarter more time with
   // MLIR's verifier behind each pass.
-  enum class Verifies { EachPass, TheEnd };
+  enum class Verifies { EachPass, TheEnd, Later };
   auto run = [&](Verifies verifies,
                  std::initializer_list<llvm::function_ref<void(PassManager &)>> parts) -> Status {
     PassManager passes(&state->context);
@@ -444,10 +446,14 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
     GPUC_RETURN_IF_ERROR(run(Verifies::TheEnd, {toStep}));
     GPUC_RETURN_IF_ERROR(
         chooseKept(module, options, train.target, [&](int64_t least) { return cures.waysOut(least); }));
+    beginKernels(module, options);
     GPUC_RETURN_IF_ERROR(run(Verifies::TheEnd, {toPlan}));
+  } else if (stage != Stage::plan) {
+    GPUC_RETURN_IF_ERROR(run(stage == Stage::model ? Verifies::EachPass : Verifies::TheEnd, {toStep}));
   } else {
-    GPUC_RETURN_IF_ERROR(
-        run(stage == Stage::model ? Verifies::EachPass : Verifies::TheEnd, {toStep, toPlan}));
+    GPUC_RETURN_IF_ERROR(run(Verifies::Later, {toStep}));
+    beginKernels(module, options);
+    GPUC_RETURN_IF_ERROR(run(Verifies::TheEnd, {toPlan}));
   }
   if (kept)
     warnIfNothingIsFreed(module, train.checkpoint, *kept);
@@ -521,16 +527,28 @@ std::string Compiler::tradeoff() const {
   return llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Array(state->tradeoff))).str();
 }
 
-Result<std::string> Compiler::emit(ModuleOp module, const CompilerOptions &options) {
-  std::optional<KernelCache> cache;
-  if (!options.cacheFolder.empty())
+CodegenOptions Compiler::codegenOptions(ModuleOp module, const CompilerOptions &options) {
+  std::optional<KernelCache> &cache = state->cache;
+  if (!cache && !options.cacheFolder.empty())
     cache.emplace(options.cacheFolder, options.cacheBytes);
   auto written = module->getAttrOfType<IntegerAttr>(kOptLevelAttr);
   int optLevel = options.optLevel.value_or(written ? written.getInt() : kDefaultOptLevel);
-  CodegenOptions codegen{optLevel, options.threads, options.cubin, cache ? &*cache : nullptr};
-  FailureOr<std::string> bytes = emitPlan(module, {codegen, options.seed});
+  return {optLevel, options.threads, options.cubin, cache ? &*cache : nullptr};
+}
+
+void Compiler::beginKernels(ModuleOp module, const CompilerOptions &options) {
+  state->kernels.reset(); // of another module
+  if (options.emits && stageOf(module) == Stage::trainStep)
+    state->kernels = gpuc::beginKernels(module, codegenOptions(module, options));
+}
+
+Result<std::string> Compiler::emit(ModuleOp module, const CompilerOptions &options) {
+  FailureOr<std::string> bytes =
+      emitPlan(module, {codegenOptions(module, options), options.seed, state->kernels.get()});
+  state->kernels.reset();
   if (failed(bytes))
     return state->errors.take("code generation failed");
+  std::optional<KernelCache> &cache = state->cache;
   if (cache)
     cache->trim();
   if (cache && !cache->complaint().empty())

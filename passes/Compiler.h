@@ -19,6 +19,8 @@
 
 namespace gpuc {
 
+struct CodegenOptions;
+
 /// The stage of a module, from which the compiler continues.
 Stage stageOf(mlir::ModuleOp module);
 
@@ -47,6 +49,7 @@ struct CompilerOptions {
   unsigned threads = 0;                   // that generate code; 0: one for each core
   bool noGraphs = false;                  // on CUDA: each command is launched by itself
   bool cubin = true;                      // on CUDA: machine code beside PTX, where there is a ptxas
+  bool emits = false;                     // whether emit() will follow, with these options
   std::string cacheFolder;                // of compiled kernels; empty: none
   uint64_t cacheBytes = 1u << 30;         // that it may take
 };
@@ -113,6 +116,9 @@ public:
 private:
   Status chooseKept(mlir::ModuleOp module, const CompilerOptions &options, const std::string &target,
                     llvm::function_ref<std::string(int64_t least)> waysOut);
+  CodegenOptions codegenOptions(mlir::ModuleOp module, const CompilerOptions &options);
+  /// Of a train step whose plan will be emitted.
+  void beginKernels(mlir::ModuleOp module, const CompilerOptions &options);
 
   struct State;
   std::unique_ptr<State> state;

@@ -277,6 +277,7 @@ gpuc::Status compile(Request& request) {
   if (!request.devices.empty())
     GPUC_RETURN_IF_ERROR(compiler.askDevices(*module, request.options, request.devices));
   if (request.onlyAsks) return gpuc::writeFileAtomically("-", compiler.deviceTable());
+  request.options.emits = request.emit == "plan-file";
   GPUC_RETURN_IF_ERROR(compiler.advance(*module, stage, request.options, configure));
 
   std::string result;

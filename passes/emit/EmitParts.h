@@ -2,7 +2,7 @@
 #pragma once
 
 #include "dialects/plan/PlanOps.h"
-#include "passes/codegen/Codegen.h"
+#include "passes/emit/EmitPlan.h"
 
 #include "runtime/plan/plan_generated.h"
 
@@ -19,7 +19,7 @@ struct KernelCode {
 /// Compiles every plan.kernel of the module for the module's plan.target: the file gets target, libraries and
 /// code. Errors are diagnostics at the kernel, or at the module if the target is unknown.
 mlir::FailureOr<llvm::DenseMap<mlir::Operation *, KernelCode>>
-compileKernels(mlir::ModuleOp module, const CodegenOptions &options, fb::PlanT &file);
+compileKernels(mlir::ModuleOp module, const EmitOptions &options, fb::PlanT &file);
 
 fb::DataType dataTypeOf(mlir::Type element);
 

@@ -184,7 +184,7 @@ private:
   //===--------------------------------------------------------------------===//
 
   LogicalResult emitKernels() {
-    FailureOr<DenseMap<Operation *, KernelCode>> compiled = compileKernels(module, options.codegen, file);
+    FailureOr<DenseMap<Operation *, KernelCode>> compiled = compileKernels(module, options, file);
     if (failed(compiled))
       return failure();
     codes = std::move(*compiled);

@@ -2,6 +2,8 @@
 
 #include "passes/emit/EmitParts.h"
 
+#include "passes/Passes.h"
+#include "passes/base/Target.h"
 #include "passes/codegen/cuda/CudaCode.h"
 #include "passes/codegen/host/HostCode.h"
 #include "passes/emit/LibraryVersions.h"
@@ -97,10 +99,14 @@ std::vector<bool> rowsIn(plan::KernelOp kernel) {
   return byRows;
 }
 
-FailureOr<KernelCodes> compileForHost(ModuleOp module, StringRef cpu, const CodegenOptions &options,
+FailureOr<HostTarget> hostTarget(StringRef cpu, std::string &error) {
+  return cpu.empty() ? HostTarget::native(&error) : HostTarget::parse(cpu, &error);
+}
+
+FailureOr<KernelCodes> compileForHost(ModuleOp module, StringRef cpu, const EmitOptions &options,
                                       fb::PlanT &file) {
   std::string error;
-  FailureOr<HostTarget> target = cpu.empty() ? HostTarget::native(&error) : HostTarget::parse(cpu, &error);
+  FailureOr<HostTarget> target = hostTarget(cpu, error);
   if (failed(target))
     return module.emitError(error), failure();
 
@@ -118,7 +124,9 @@ FailureOr<KernelCodes> compileForHost(ModuleOp module, StringRef cpu, const Code
         found != tiles->end())
       source.tiles = found->second;
   std::vector<KernelSchedule> schedules;
-  FailureOr<HostCode> compiled = compileHostKernels(sources, *target, options, [&] {
+  std::optional<HostCompiler> own;
+  HostCompiler &compiler = options.begun ? *options.begun : own.emplace(*target, options.codegen);
+  FailureOr<HostCode> compiled = compiler.finish(sources, [&] {
     for (const KernelSource &source : sources)
       schedules.push_back(scheduleHostKernel(*source.body, *target));
   });
@@ -201,13 +209,32 @@ FailureOr<KernelCodes> compileForCuda(ModuleOp module, StringRef architecture, c
 
 } // namespace
 
-FailureOr<KernelCodes> compileKernels(ModuleOp module, const CodegenOptions &options, fb::PlanT &file) {
+std::unique_ptr<HostCompiler> beginKernels(ModuleOp trainStep, const CodegenOptions &options) {
+  auto name = trainStep->getAttrOfType<StringAttr>(kFusedForAttr);
+  std::string error; // is reported where code is needed
+  FailureOr<Target> parsed = Target::parse(name ? name.getValue() : "", error);
+  if (failed(parsed) || parsed->isCuda())
+    return nullptr;
+  FailureOr<HostTarget> target = hostTarget(parsed->name, error);
+  if (failed(target))
+    return nullptr;
+  auto compiler = std::make_unique<HostCompiler>(std::move(*target), options);
+  trainStep.walk([&](ir::FusedOp fused) {
+    Block &body = fused.getBody().front();
+    // What updates an operand element by element may be handed a product's tiles, and be other code then.
+    if (!takesProductTiles(body))
+      compiler->begin(body);
+  });
+  return compiler;
+}
+
+FailureOr<KernelCodes> compileKernels(ModuleOp module, const EmitOptions &options, fb::PlanT &file) {
   auto target = module->getAttrOfType<plan::TargetAttr>(plan::kTargetAttr);
   if (!target)
     return module.emitError("has no plan.target"), failure();
   if (target.getKind() == plan::TargetKind::host)
     return compileForHost(module, target.getName(), options, file);
-  return compileForCuda(module, target.getName(), options, file);
+  return compileForCuda(module, target.getName(), options.codegen, file);
 }
 
 } // namespace gpuc

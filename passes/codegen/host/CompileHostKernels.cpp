@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
@@ -105,28 +106,41 @@ private:
 // Kernels
 //===----------------------------------------------------------------------===//
 
-namespace {
+namespace codegen {
+
 /// Collects kernels, each body once.
 class HostKernels {
 public:
   HostKernels(const HostTarget &target, const CodegenOptions &options)
       : target_(target), objects_(target, options) {}
 
+  /// Compiles the body, in case that it is added.
+  void begin(Block &body) {
+    if (!isSegmented(body))
+      emit(textOfBody(body), body, std::nullopt);
+  }
+
   /// The symbol of a kernel of this body.
   std::string add(Block &body, const std::optional<ProductTiles> &tiles = std::nullopt) {
     std::string text = textOfBody(body) + textOf(tiles);
     if (auto known = symbolOfBody_.find(text); known != symbolOfBody_.end())
       return known->second;
-    return symbolOfBody_[text] = isSegmented(body) ? addSegments(body) : addSingle(body, tiles);
+    return symbolOfBody_[text] = isSegmented(body) ? addSegments(body) : addSingle(text, body, tiles);
   }
 
   FailureOr<std::vector<std::string>> finish(std::string &error) {
     if (!entries_.empty())
-      objects_.add(entries_.emit(objects_.context()));
-    return objects_.finish(error);
+      use(objects_.add(entries_.emit(objects_.context())));
+    return objects_.finish(used_, error);
   }
 
 private:
+  /// Code, and the numbers beside it that make it a kernel's.
+  struct Implementation {
+    std::string symbol;
+    std::vector<int64_t> parameters;
+  };
+
   static std::string textOf(const std::optional<ProductTiles> &tiles) {
     return tiles ? llvm::formatv(" in tiles of {0}x{1}, {2} apart, of {3}x{4}", tiles->tileRows,
                                  tiles->tileColumns, tiles->stride, tiles->rows, tiles->columns)
@@ -134,11 +148,25 @@ private:
                  : "";
   }
 
-  std::string addSingle(Block &body, const std::optional<ProductTiles> &tiles) {
+  const Implementation &emit(StringRef text, Block &body, const std::optional<ProductTiles> &tiles) {
+    auto [entry, isNew] = implementations_.try_emplace(text);
+    if (!isNew)
+      return entry->second;
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(objects_.context()));
-    std::vector<int64_t> parameters = emitHostKernel(*module, "kernel", body, target_, tiles);
-    std::string symbol = objects_.add(std::move(module), "kernel");
-    return parameters.empty() ? symbol : entries_.add(symbol, parameters);
+    entry->second.parameters = emitHostKernel(*module, "kernel", body, target_, tiles);
+    entry->second.symbol = objects_.add(std::move(module), "kernel");
+    return entry->second;
+  }
+
+  const std::string &use(const std::string &symbol) {
+    if (isUsed_.insert(symbol).second)
+      used_.push_back(symbol);
+    return symbol;
+  }
+
+  std::string addSingle(StringRef text, Block &body, const std::optional<ProductTiles> &tiles) {
+    const auto &[symbol, parameters] = emit(text, body, tiles);
+    return parameters.empty() ? use(symbol) : entries_.add(use(symbol), parameters);
   }
 
   std::string addSegments(Block &body) {
@@ -149,22 +177,36 @@ private:
           {add(*segment.body), scheduleHostKernel(*segment.body, target_).tiles, segment.operands});
     OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(objects_.context()));
     emitHostSegments(*module, "kernel", functions);
-    return objects_.add(std::move(module), "kernel");
+    return use(objects_.add(std::move(module), "kernel"));
   }
 
   const HostTarget &target_;
   HostObjects objects_;
   HostEntries entries_;
+  llvm::StringMap<Implementation> implementations_; ///< By a body's text.
   llvm::StringMap<std::string> symbolOfBody_;
+  std::vector<std::string> used_; ///< Symbols of objects, each once, in the order in which they were added.
+  llvm::StringSet<> isUsed_;
 };
-} // namespace
 
-FailureOr<HostCode> compileHostKernels(ArrayRef<KernelSource> kernels, const HostTarget &target,
-                                       const CodegenOptions &options, llvm::function_ref<void()> meanwhile) {
+} // namespace codegen
+
+HostCompiler::HostCompiler(HostTarget target, const CodegenOptions &options)
+    : target_(std::make_unique<HostTarget>(std::move(target))),
+      kernels_(std::make_unique<HostKernels>(*target_, options)) {}
+
+HostCompiler::~HostCompiler() = default;
+
+void HostCompiler::begin(Block &body) {
+  if (succeeded(checkKernel(body)))
+    kernels_->begin(body);
+}
+
+FailureOr<HostCode> HostCompiler::finish(ArrayRef<KernelSource> kernels,
+                                         llvm::function_ref<void()> meanwhile) {
   HostCode code;
   if (kernels.empty())
     return code;
-  HostKernels collected(target, options);
   for (const KernelSource &kernel : kernels) {
     if (failed(checkKernel(*kernel.body)))
       return emitError(kernel.location) << "kernel '" << kernel.symbol
@@ -172,13 +214,13 @@ FailureOr<HostCode> compileHostKernels(ArrayRef<KernelSource> kernels, const Hos
     if (kernel.tiles && !takesProductTiles(*kernel.body))
       return emitError(kernel.location) << "kernel '" << kernel.symbol
                                         << "' is a product's update, but does not compute element by element";
-    code.symbols.push_back(collected.add(*kernel.body, kernel.tiles));
+    code.symbols.push_back(kernels_->add(*kernel.body, kernel.tiles));
   }
 
   if (meanwhile)
     meanwhile();
   std::string error;
-  FailureOr<std::vector<std::string>> compiled = collected.finish(error);
+  FailureOr<std::vector<std::string>> compiled = kernels_->finish(error);
   if (failed(compiled))
     return emitError(kernels.front().location) << error;
   FailureOr<std::string> shared = linkSharedObject(*compiled, error);
@@ -186,6 +228,11 @@ FailureOr<HostCode> compileHostKernels(ArrayRef<KernelSource> kernels, const Hos
     return emitError(kernels.front().location) << error;
   code.object = std::move(*shared);
   return code;
+}
+
+FailureOr<HostCode> compileHostKernels(ArrayRef<KernelSource> kernels, const HostTarget &target,
+                                       const CodegenOptions &options, llvm::function_ref<void()> meanwhile) {
+  return HostCompiler(target, options).finish(kernels, meanwhile);
 }
 
 } // namespace gpuc

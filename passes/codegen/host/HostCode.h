@@ -12,6 +12,10 @@
 
 namespace gpuc {
 
+namespace codegen {
+class HostKernels;
+} // namespace codegen
+
 /// A CPU to compile for. Two equal targets give equal bits.
 struct HostTarget {
   std::string cpu;                   ///< LLVM's name, such as "x86-64-v3" or "skylake-avx512".
@@ -48,10 +52,29 @@ struct HostCode {
   std::vector<std::string> symbols; ///< Of each kernel. Equal kernels have the same.
 };
 
+/// Compiles kernels on other threads, beside what its owner does. Kernels with equal bodies share their code;
+/// symbols are hashes of it.
+class HostCompiler {
+public:
+  HostCompiler(HostTarget target, const CodegenOptions &options);
+  ~HostCompiler();
+
+  /// Begins with a kernel that will probably be among those of finish(), and else was in vain.
+  void begin(mlir::Block &body);
+
+  /// As compileHostKernels(). What began before changes when code is there, and nothing of it.
+  mlir::FailureOr<HostCode> finish(llvm::ArrayRef<KernelSource> kernels,
+                                   llvm::function_ref<void()> meanwhile = {});
+
+private:
+  std::unique_ptr<HostTarget> target_;
+  std::unique_ptr<codegen::HostKernels> kernels_;
+};
+
 /// Compiles kernels into one ELF shared object that exports their symbols and needs nothing: no libc, no
-/// libm, no relocation against another object. Equal inputs give equal bytes. Kernels with equal bodies share
-/// their code; symbols are hashes of it. Emits a diagnostic at the kernel that cannot be compiled.
-/// `meanwhile` is called once, when all that is left is for LLVM's threads to do.
+/// libm, no relocation against another object. Equal inputs give equal bytes. Emits a diagnostic at the
+/// kernel that cannot be compiled. `meanwhile` is called once, when all that is left is for LLVM's threads to
+/// do.
 mlir::FailureOr<HostCode> compileHostKernels(llvm::ArrayRef<KernelSource> kernels, const HostTarget &target,
                                              const CodegenOptions &options = {},
                                              llvm::function_ref<void()> meanwhile = {});

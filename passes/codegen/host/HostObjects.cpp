@@ -54,6 +54,7 @@ std::string HostObjects::add(OwningOpRef<ModuleOp> module, StringRef name) {
   if (!isNew)
     return symbol;
   Job &job = jobs_.emplace_back();
+  jobOf_[symbol] = &job;
   if (options_.cache) {
     job.key = hashOfTexts({fingerprint_, text});
     if (std::optional<std::string> object = options_.cache->load(job.key)) {
@@ -109,11 +110,12 @@ void HostObjects::compile(Job &job) {
   idle_.push_back(std::move(compiler));
 }
 
-FailureOr<std::vector<std::string>> HostObjects::finish(std::string &error) {
+FailureOr<std::vector<std::string>> HostObjects::finish(ArrayRef<std::string> symbols, std::string &error) {
   if (threads_)
     threads_->wait();
   std::vector<std::string> objects;
-  for (Job &job : jobs_) {
+  for (const std::string &symbol : symbols) {
+    Job &job = *jobOf_.at(symbol);
     if (!job.error.empty())
       return error = job.error, failure();
     if (options_.cache && !job.isCached)

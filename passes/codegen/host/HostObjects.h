@@ -23,8 +23,8 @@ public:
   /// not empty, after the module's text, so that no two modules define the same symbol. Returns the new name.
   std::string add(mlir::OwningOpRef<mlir::ModuleOp> module, llvm::StringRef name = {});
 
-  /// All objects, in the order in which they were first added.
-  mlir::FailureOr<std::vector<std::string>> finish(std::string &error);
+  /// The objects of these names, in their order.
+  mlir::FailureOr<std::vector<std::string>> finish(llvm::ArrayRef<std::string> symbols, std::string &error);
 
 private:
   struct Job {
@@ -43,9 +43,10 @@ private:
   CodegenOptions options_;
   std::unique_ptr<mlir::MLIRContext> context_;
   std::unique_ptr<KernelLowering> lowering_;
-  std::string fingerprint_; ///< Of target, options and compiler.
-  std::deque<Job> jobs_;    ///< Which threads hold references to.
-  llvm::StringMap<std::string> symbols_;
+  std::string fingerprint_;                           ///< Of target, options and compiler.
+  std::deque<Job> jobs_;                              ///< Which threads hold references to.
+  llvm::StringMap<std::string> symbols_;              ///< Of each module's text.
+  llvm::StringMap<Job *> jobOf_;                      ///< Of each symbol.
   std::vector<std::unique_ptr<ObjectCompiler>> idle_; ///< Compilers that no thread is using.
   std::mutex mutex_;                                  ///< Of idle_.
   std::unique_ptr<llvm::DefaultThreadPool> threads_;  ///< Null: everything on the caller's.

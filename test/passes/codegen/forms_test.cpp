@@ -354,6 +354,29 @@ TEST_P(FormsTest, KernelsThatDifferInAScaleAloneShareTheirCode) {
   EXPECT_EQ(draw(1)[0], drawn * 0.1f);
 }
 
+// While a plan is made its kernels are compiled already, and some that it turns out not to have.
+TEST_P(FormsTest, KernelsThatBeganEarlierHaveTheSameCode) {
+  auto sumOf = [](int64_t width) {
+    const std::string whole = tensor({3, width}, "f32"), row = tensor({3}, "f32");
+    return std::make_unique<KernelText>(std::vector{whole}, std::vector{row},
+                                        "%0 = gpuc.sum %a0 dims [1] : (" + whole + ") -> " + row +
+                                            "\ngpuc.yield %0 : " + row);
+  };
+  std::unique_ptr<KernelText> texts[] = {sumOf(5), sumOf(70), sumOf(200)};
+  auto sourceOf = [](KernelText &text) {
+    return KernelSource{"kernel", &text.block(), text.block().front().getLoc()};
+  };
+  const std::vector<KernelSource> kernels = {sourceOf(*texts[0]), sourceOf(*texts[1])};
+  auto expected = compileHostKernels(kernels, target());
+  HostCompiler compiler(target(), {});
+  compiler.begin(texts[2]->block()); // in vain
+  compiler.begin(texts[1]->block());
+  auto code = compiler.finish(kernels);
+  ASSERT_TRUE(succeeded(expected) && succeeded(code));
+  EXPECT_EQ(code->symbols, expected->symbols);
+  EXPECT_EQ(code->object, expected->object);
+}
+
 // A loop that is straight code has as many instructions for LLVM's later passes as it has iterations.
 TEST_P(FormsTest, LongSumsStayLoops) {
   auto sizeOf = [&](int64_t width) {
