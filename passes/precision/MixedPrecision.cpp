@@ -392,15 +392,21 @@ class MixedPrecisionPass : public impl::MixedPrecisionPassBase<MixedPrecisionPas
       layers.merge(layersIn(function));
     if (failed(policy->checkPatterns(layers, emitHere)))
       return failure();
+    llvm::SetVector<func::FuncOp> ofLoss;
+    if (auto loss = module.lookupSymbol<func::FuncOp>(recipe.getLoss()))
+      ofLoss.insert(loss);
+    for (size_t next = 0; next < ofLoss.size(); ++next)
+      insertDifferentiated(ofLoss, ofLoss[next]);
+    SmallVector<Attribute> decisions, others;
     for (func::FuncOp function : *functions) {
-      SmallVector<Attribute> decisions;
+      SmallVectorImpl<Attribute> &made = ofLoss.contains(function) ? decisions : others;
       if (policy->isTf32())
-        markProducts(function, *policy, decisions);
-      else if (failed(Rewriter(*policy, decisions).run(function)))
+        markProducts(function, *policy, made);
+      else if (failed(Rewriter(*policy, made).run(function)))
         return failure();
-      if (function.getName() == recipe.getLoss())
-        setDecisions(recipe, *policy, decisions);
     }
+    if (!ofLoss.empty())
+      setDecisions(recipe, *policy, decisions);
     return success();
   }
 
@@ -417,7 +423,7 @@ class MixedPrecisionPass : public impl::MixedPrecisionPassBase<MixedPrecisionPas
           << " has no product to lower (f64 is left alone); make the model one of f32, or leave it out";
   }
 
-  /// The functions that become entries, calls inlined.
+  /// The functions that become entries, and those whose gradients they take, calls inlined.
   static FailureOr<llvm::SetVector<func::FuncOp>> findFunctions(ModuleOp module, ir::RecipeOp recipe) {
     llvm::SetVector<func::FuncOp> functions;
     for (StringRef name : {recipe.getLoss(), recipe.getAccuracy().value_or(""), StringRef("predict")})
@@ -427,10 +433,20 @@ class MixedPrecisionPass : public impl::MixedPrecisionPassBase<MixedPrecisionPas
     for (auto function : module.getOps<func::FuncOp>())
       if (function->hasAttr(ir::kPartitionAttr) || function->hasAttr(kEntryAttr))
         functions.insert(function);
-    for (func::FuncOp function : functions)
-      if (failed(inlineCalls(function)))
+    for (size_t next = 0; next < functions.size(); ++next) {
+      if (failed(inlineCalls(functions[next])))
         return failure();
+      insertDifferentiated(functions, functions[next]);
+    }
     return functions;
+  }
+
+  static void insertDifferentiated(llvm::SetVector<func::FuncOp> &functions, func::FuncOp user) {
+    user.walk([&](ir::GradientOp gradient) {
+      auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(gradient, gradient.getCalleeAttr());
+      if (callee && !callee.isExternal())
+        functions.insert(callee);
+    });
   }
 };
 
