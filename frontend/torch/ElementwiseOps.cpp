@@ -188,6 +188,11 @@ void lowerLogical(OpScope &op, const char *name) {
   op.output(binary(name, isTrue(op.tensor("self")), isTrue(op.tensor("other"))));
 }
 
+/// Of truth values, or bit by bit in the type that both are promoted to.
+void lowerBitwise(OpScope &op, const char *name) {
+  op.output(binary(name, op.operand("self", op.type()), op.operand("other", op.type())));
+}
+
 void lowerNot(OpScope &op) {
   Tensor x = op.tensor("self");
   op.output(x && x.type() != DataType::i1 ? compare("eq", x, 0) : unary("not", x));
@@ -315,8 +320,20 @@ void addPredicates(OpTable &table) {
       [](OpScope &op) { op.output(compare("eq", unary("abs", op.tensor("self")), kInfinity)); }, {"self"}};
   table["isfinite.default"] = {[](OpScope &op) { op.output(unary("is_finite", op.tensor("self"))); },
                                {"self"}};
-  for (const char *name : {"logical_xor.default", "bitwise_xor.Tensor"})
-    table[name] = {[](OpScope &op) { lowerLogical(op, "xor"); }, {"self", "other"}};
+}
+
+void addLogic(OpTable &table) {
+  const std::vector<std::string> two = {"self", "other"};
+  table["logical_and.default"] = {[](OpScope &op) { lowerLogical(op, "and"); }, two};
+  table["logical_or.default"] = {[](OpScope &op) { lowerLogical(op, "or"); }, two};
+  table["logical_xor.default"] = {[](OpScope &op) { lowerLogical(op, "xor"); }, two};
+  for (const char *kind : {"Tensor", "Scalar"}) {
+    table[std::string("bitwise_and.") + kind] = {[](OpScope &op) { lowerBitwise(op, "and"); }, two};
+    table[std::string("bitwise_or.") + kind] = {[](OpScope &op) { lowerBitwise(op, "or"); }, two};
+    table[std::string("bitwise_xor.") + kind] = {[](OpScope &op) { lowerBitwise(op, "xor"); }, two};
+  }
+  for (const char *name : {"logical_not.default", "bitwise_not.default"})
+    table[name] = {lowerNot, {"self"}};
 }
 
 /// What gives its operand back, if not in another type.
@@ -341,6 +358,7 @@ void addElementwise(OpTable &table) {
   addIdentities(table);
   addFull(table);
   addPredicates(table);
+  addLogic(table);
   addUnary<kAbs>(table), addUnary<kAtan>(table), addUnary<kCeil>(table), addUnary<kCos>(table);
   addUnary<kErf>(table), addUnary<kExp>(table), addUnary<kExpm1>(table), addUnary<kFloor>(table);
   addUnary<kLog>(table), addUnary<kLog1p>(table), addUnary<kNeg>(table), addUnary<kRound>(table);
@@ -352,12 +370,6 @@ void addElementwise(OpTable &table) {
   table["where.self"] = {lowerWhere, {"condition", "self", "other"}};
   for (const char *overload : {"masked_fill.Scalar", "masked_fill.Tensor"})
     table[overload] = {lowerMaskedFill, {"self", "mask", "value"}};
-  for (const char *name : {"logical_and.default", "bitwise_and.Tensor"})
-    table[name] = {[](OpScope &op) { lowerLogical(op, "and"); }, {"self", "other"}};
-  for (const char *name : {"logical_or.default", "bitwise_or.Tensor"})
-    table[name] = {[](OpScope &op) { lowerLogical(op, "or"); }, {"self", "other"}};
-  for (const char *name : {"logical_not.default", "bitwise_not.default"})
-    table[name] = {lowerNot, {"self"}};
 }
 
 } // namespace gpuc::torch

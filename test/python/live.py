@@ -54,6 +54,20 @@ class Models(unittest.TestCase):
             with self.subTest(name):
                 self.check(*case)
 
+    def test_bits_of_integers(self):
+        class Bits(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.embedding, self.last = nn.Embedding(8, 4), nn.Linear(4, 3)
+
+            def forward(self, tokens):
+                mixed = ((tokens & 5) ^ (tokens > 3)) | torch.where(tokens > 1, 2, 0)
+                return self.last(self.embedding(mixed).sum(1) * ((tokens > 2) & ~(tokens > 6)).sum(1, keepdim=True))
+
+        torch.manual_seed(0)
+        batch = torch.randint(0, 8, (4, 6)), torch.randint(0, 3, (4,))
+        self.check(Bits().double(), nn.CrossEntropyLoss(), lambda net: torch.optim.SGD(net.parameters(), lr=0.1), batch)
+
     def test_f32(self):
         torch.manual_seed(0)
         batch = torch.randn(8, 6), torch.randint(0, 3, (8,))
