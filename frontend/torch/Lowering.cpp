@@ -9,6 +9,7 @@
 #include "dialects/gpuc/CountsRows.h"
 #include "frontend/onnx/Loss.h"
 #include "frontend/onnx/Text.h"
+#include "frontend/torch/Gradients.h"
 #include "frontend/torch/HasRows.h"
 #include "frontend/torch/OpTable.h"
 #include "frontend/torch/Torch.h"
@@ -40,8 +41,12 @@ public:
     for (const Function &function : graph_.functions)
       lowerFunction(function);
     addRecipe();
-    if (out_.problems.empty())
-      print();
+    if (!out_.problems.empty())
+      return std::move(out_);
+    // Behind the marks of rows, which the functions that this makes have then, too.
+    for (auto function : llvm::make_early_inc_range(module_->getOps<func::FuncOp>()))
+      expandGradients(function);
+    print();
     return std::move(out_);
   }
 

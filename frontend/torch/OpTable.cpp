@@ -14,6 +14,7 @@ const OpTable &allOps() {
   static const OpTable table = [] {
     OpTable made;
     addElementwise(made);
+    addGradients(made);
     addIndexing(made);
     addLayers(made);
     addLosses(made);

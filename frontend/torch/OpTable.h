@@ -27,6 +27,7 @@ const OpTable &allOps();
 void limitRange(const Tensor &indices, int64_t extent, std::optional<int64_t> ignored = {});
 
 void addElementwise(OpTable &table);
+void addGradients(OpTable &table);
 void addIndexing(OpTable &table);
 void addLayers(OpTable &table);
 void addLosses(OpTable &table);

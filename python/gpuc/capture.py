@@ -22,6 +22,7 @@ from gpuc import _compiler
 from gpuc.custom_gradients import custom_gradients
 from gpuc.errors import Error, Problem, refuse
 from gpuc.forward_state import AssignedBuffers, check_repetition, same_random
+from gpuc.inner_gradients import has_gradients, inner_gradients, mark_inputs
 from gpuc.lines import own_name, user_line
 
 TYPES = {
@@ -130,7 +131,9 @@ def export(module, args, kwargs):
             program = capture_whole(module, args, kwargs)
             keep_no_grad(program)
             keep_dropout(program)
-            return program.run_decompositions(decompositions())
+            program = program.run_decompositions(decompositions())
+            mark_inputs(program)
+            return program
     except Error:
         raise
     except Exception as error:
@@ -141,7 +144,7 @@ def export(module, args, kwargs):
 def capture_whole(module, args, kwargs):
     """One pass of the module, which stands for all of them."""
     is_training = torch.is_grad_enabled()
-    with same_random(), custom_gradients() if is_training else contextlib.nullcontext():
+    with same_random(), inner_gradients(), custom_gradients() if is_training else contextlib.nullcontext():
         program = torch.export.export(module, args, kwargs)
     if is_training:
         check_repetition(module, args, kwargs)
@@ -198,6 +201,7 @@ class Recorder:
         self.tensors = {}  # By variable: the parameter or buffer.
         self.names = {}  # By the identity of a tensor: its variable.
         self.trained = trained
+        self.derives = False  # Whether the module itself calls torch.autograd.grad.
         self.is_sum = False  # Whether the loss is the sum of one over the rows.
         self.problems = []
         for prefix, owner in (("", net), ("loss.", loss)):
@@ -254,10 +258,19 @@ class Recorder:
 
     def record(self, module, args, kwargs, functions):
         """Adds functions over the tensors among args and kwargs: of each its name, and which of the outputs it gives."""
-        program = export(module, args, kwargs)
+        program = self.program_of(module, args, kwargs)
         names = input_names(self.net, args, kwargs, has_target=self.loss is not None)
         for name, outputs in functions.items():
             self.functions.append(FunctionRecorder(self, program, module, names).record(name, outputs))
+
+    def program_of(self, module, args, kwargs):
+        """What derives by itself does so with gradients in evaluation, too: without them torch.export detaches what lies between."""
+        with torch.set_grad_enabled(torch.is_grad_enabled() or self.derives):
+            program = export(module, args, kwargs)
+        if self.derives or not has_gradients(program):
+            return program
+        self.derives = True
+        return program if torch.is_grad_enabled() else self.program_of(module, args, kwargs)
 
     def record_training(self, args, kwargs):
         self.record(Whole(self.net, self.loss), args, kwargs, {"loss": slice(1)})
@@ -393,7 +406,7 @@ class FunctionRecorder:
     def is_known(self, node):
         if not isinstance(node.target, torch._ops.OpOverload):
             return False
-        if torch.Tag.nondeterministic_seeded in node.target.tags:
+        if torch.Tag.nondeterministic_seeded in node.target.tags or node.target.namespace == "gpuc":
             return False
         return all(operand in self.known for operand in node.all_input_nodes)
 

@@ -109,6 +109,18 @@ def autoencoder():
     return Net(forward, encoder=nn.Linear(6, 8), decoder=nn.Linear(4, 6))
 
 
+def penalised():
+    """A derivative by the input, of what drops."""
+
+    def forward(net, x, labels):
+        x = x.detach().requires_grad_(True)
+        y = net.drop(net.layers(x))
+        (slope,) = torch.autograd.grad(y.logsumexp(1).sum(), x, create_graph=True)
+        return F.cross_entropy(y, labels) + slope.square().mean()
+
+    return Net(forward, layers=mlp(6, WIDTH, CLASSES, p=0.3))
+
+
 def time_first():
     return Net(lambda s, x: s.last(s.recurrent(x.transpose(0, 1))[0][-1]), recurrent=nn.LSTM(WIDTH, 6, num_layers=2, dropout=0.3),
                last=nn.Linear(6, CLASSES))  # fmt: skip
@@ -144,6 +156,7 @@ MODULES = {
     "queries": (drops_queries, LOSS, sequences),
     "a weight": (drops_a_weight, LOSS, vectors),
     "autoencoder": (autoencoder, None, vectors),
+    "penalised": (penalised, None, vectors),
     "time first": (time_first, LOSS, sequences),
     "layers, time first": (layers_that_are_time_first, LOSS, sequences),
     "tokens in one row": (tokens_in_one_row, LOSS, sequences),

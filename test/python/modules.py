@@ -150,6 +150,23 @@ class ByHand(nn.Module):
         return self.out(F.silu(self.group(self.conv(x))))
 
 
+class Derived(nn.Module):
+    """A derivative by the input, and what a step along the weights' own gradient leaves."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(3, 8), nn.Linear(8, 1)
+
+    def forward(self, x, y):
+        x = x.detach().requires_grad_(True)
+        given = y * x.sum(1, keepdim=True)  # Weighs the outputs, and counts as given, though it hangs on x.
+        (slope,) = torch.autograd.grad(self.last(F.silu(self.first(x))), x, given, create_graph=True)
+        (curve,) = torch.autograd.grad(slope[:, 0].sum(), x, create_graph=True)
+        weight, bias = torch.autograd.grad(slope.square().mean(), (self.first.weight, self.first.bias), create_graph=True)
+        stepped = F.linear(x, self.first.weight - 0.1 * weight, self.first.bias - 0.1 * bias)
+        return F.mse_loss(self.last(stepped), y) + curve.square().mean()
+
+
 def odd():
     net = Odd().to(torch.float64).train()
     net.norm.eval()
@@ -183,6 +200,7 @@ def cases():
                 (torch.randn(4, 4, dtype=f64), torch.randn(4, 2, dtype=f64))),
         "by_hand": (ByHand().to(f64), nn.SmoothL1Loss(beta=0.5), adamw,
                     (torch.randn(2, 4, 6, dtype=f64), torch.randn(2, 4, 6, dtype=f64))),
+        "derived": (Derived().to(f64), None, sgd, (torch.randn(4, 3, dtype=f64), torch.randn(4, 1, dtype=f64))),
     }  # fmt: skip
 
 
