@@ -139,12 +139,14 @@ def ViewOp : Plan_Op<"view"> {
 def OutputOp : Plan_Op<"output"> {
   let summary = "A buffer that the caller may read after the program, until the program runs again";
   let description = [{
-    `checks` says what each element counts: values that are NaN or infinite, by the op that made them.
+    `checks` says what each element counts: values that are NaN or infinite, by the op that made them. `counts_once` says of the
+    count of a loss that it is 1 for the whole batch, of which other ranks and microbatches have parts: the loss is a sum.
 
     - (output_C1) There are as many checks as elements, and these are i32.
   }];
-  let arguments = (ins StrAttr:$name, Plan_AnyBuffer:$buffer, OptionalAttr<Gpuc_CheckArrayAttr>:$checks);
-  let assemblyFormat = "$name $buffer (`checks` $checks^)? attr-dict";
+  let arguments = (ins StrAttr:$name, Plan_AnyBuffer:$buffer, OptionalAttr<Gpuc_CheckArrayAttr>:$checks,
+      UnitAttr:$counts_once);
+  let assemblyFormat = "$name $buffer (`counts_once` $counts_once^)? (`checks` $checks^)? attr-dict";
   let hasVerifier = 1;
 }
 

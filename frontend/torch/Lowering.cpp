@@ -232,7 +232,7 @@ private:
     made.setType(builder_.getFunctionType(made.getArgumentTypes(), TypeRange(ValueRange(results))));
     for (auto [index, name] : llvm::enumerate(names))
       made.setResultAttr(index, "gpuc.name", builder_.getStringAttr(name));
-    if (function.name == "loss")
+    if (function.isLoss)
       onnx::countOnce(made, results[1], made->hasAttr(kCountsRowsAttr));
     onnx::eraseUnused(made.getBody().front());
   }

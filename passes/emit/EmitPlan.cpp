@@ -226,6 +226,7 @@ private:
       auto entry = std::make_unique<fb::OutputT>();
       entry->name = output.getName().str();
       entry->buffer = indexOf(plan::bufferOf(output.getBuffer()));
+      entry->counts_once = output.getCountsOnce();
       emitChecks(output, *entry);
       outputPorts[output.getBuffer()].push_back(program->outputs.size());
       program->outputs.push_back(std::move(entry));

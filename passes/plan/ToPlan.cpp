@@ -21,6 +21,7 @@
 #include "passes/plan/ProgramWriter.h"
 #include "passes/plan/VariableUpdates.h"
 
+#include "dialects/gpuc/CountsRows.h"
 #include "dialects/gpuc/ScanParts.h"
 #include "dialects/gpuc/Tf32.h"
 
@@ -251,7 +252,8 @@ private:
       if (!name)
         name = builder.getStringAttr("result" + std::to_string(index));
       plan::OutputOp::create(builder, terminator.getLoc(), name, buffers.lookup(operand.get()),
-                             function.getResultAttrOfType<ArrayAttr>(index, kChecksAttr));
+                             function.getResultAttrOfType<ArrayAttr>(index, kChecksAttr),
+                             function.getResultAttrOfType<UnitAttr>(index, kCountsOnceAttr));
     }
     return success();
   }

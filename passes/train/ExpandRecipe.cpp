@@ -18,6 +18,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+
+#include "dialects/gpuc/CountsRows.h"
 #include "passes/base/Entries.h"
 #include "passes/base/Inline.h"
 #include "passes/recipe/Initializers.h"
@@ -133,7 +135,11 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
       for (auto [name, value] : llvm::zip_equal(names, *results))
         entry.addResult(name, value);
     }
-    toInference(entry.finish());
+    func::FuncOp made = entry.finish();
+    auto loss = module.lookupSymbol<func::FuncOp>(recipe.getLoss());
+    if (Attribute once = loss.getResultAttr(1, kCountsOnceAttr))
+      made.setResultAttr(1, kCountsOnceAttr, once);
+    toInference(made);
     return success();
   }
 

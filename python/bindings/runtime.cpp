@@ -99,6 +99,7 @@ NB_MODULE(_runtime, m) {
       .def("mean_at", &PySession::meanAt)
       .def("mean_of_rows", &PySession::meanOfRows)
       .def("counts_rows", &PySession::countsRows)
+      .def("counts_once", &PySession::countsOnce)
       .def("number", nb::overload_cast<const std::string&, size_t>(&PySession::number))
       .def("output", &PySession::output)
       .def("variable", &PySession::variable)

@@ -119,6 +119,9 @@ class PySession {
   /// Whether it can be told how many rows of the batch hold samples.
   bool countsRows(const std::string& program) const { return infoOf(program).counts_rows; }
 
+  /// Whether its loss is a sum over the batch, however many ranks and parts have rows of it.
+  bool countsOnce(const std::string& program) const { return infoOf(program).counts_once; }
+
   std::vector<Signature> outputs(const std::string& program) const {
     std::vector<Signature> outputs;
     for (const TensorSpec& output : infoOf(program).outputs) outputs.push_back(signatureOf(output));

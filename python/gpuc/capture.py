@@ -202,7 +202,6 @@ class Recorder:
         self.names = {}  # By the identity of a tensor: its variable.
         self.trained = trained
         self.derives = False  # Whether the module itself calls torch.autograd.grad.
-        self.is_sum = False  # Whether the loss is the sum of one over the rows.
         self.problems = []
         for prefix, owner in (("", net), ("loss.", loss)):
             if isinstance(owner, torch.nn.Module):

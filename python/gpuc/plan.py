@@ -92,7 +92,9 @@ class Plan:
             number += 1
         if self._ranks:
             with self._together():
-                total, count, number = (sum(each) for each in zip(*self._ranks.gather([total, count, number], "evaluate")))
+                totals, counts, numbers = zip(*self._ranks.gather([total, count, number], "evaluate"))
+            # Of a loss that is a sum the ranks' k-th batches are parts of one.
+            total, number, count = sum(totals), sum(numbers), max(counts) if self._is_sum else sum(counts)
         if not number:
             raise Error("there is no batch to evaluate")
         return Evaluation(total / count, number)
@@ -193,6 +195,11 @@ class Plan:
     def _evaluation(self):
         """A module's own, or what gpuc-compile has made of the loss."""
         return "evaluate" if "evaluate" in self._session.programs else "eval_step"
+
+    @property
+    def _is_sum(self):
+        """Whether the loss is a sum over the rows of a batch, and no mean."""
+        return self._session.counts_once(self._evaluation)
 
     def _evaluate(self, args, kwargs):
         """The sum of a batch's loss in evaluation, and what it is divided by."""

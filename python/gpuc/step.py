@@ -68,7 +68,6 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     recorder.record_training(*part)
     recorder.record_evaluation(*part)
     text = lower(recorder.graph(type(net).__name__))
-    recorder.is_sum = "gpuc.counts_once" in text
     entries = reader.recipe(recorder.names) if reader else [("optimizer", optimizer)]
     for key, value in (("clip_norm", clip_norm), ("clip_value", clip_value), ("precision", precision), ("ema", ema)):
         if value is not None:
@@ -150,7 +149,6 @@ class Step(Plan):
         self.report = Report(report, self.memory)
         self._reader = reader
         self._has_loss = recorder.loss is not None
-        self._is_sum = recorder.is_sum  # Of parts' losses, where a batch has parts.
         self._tensors = recorder.tensors
         self._names = recorder.names
         self._plan_variables = {name for name, *_ in self.variables}

@@ -72,6 +72,7 @@ ProgramInfo describeProgram(const fb::Plan& plan, const fb::Program& program) {
   for (const fb::Output* output : each(program.outputs())) {
     if (countOf(output->checks()) > 0) info.checks.push_back(describeChecks(info.outputs.size(), *output));
     info.outputs.push_back(describeTensor(*plan.buffers()->Get(output->buffer()), textOf(output->name())));
+    info.counts_once |= output->counts_once();
   }
   return info;
 }

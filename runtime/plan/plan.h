@@ -61,6 +61,8 @@ struct ProgramInfo {
   std::vector<ChecksInfo> checks;  // of the outputs that have them
   uint64_t peak_bytes = 0;
   bool counts_rows = false;  // has the hidden input that says how many rows of the batch hold samples
+  bool counts_once =
+      false;  // its loss is a sum, whose count is 1 for the whole batch, not for each rank's part
 };
 
 /// What an arena's bytes are for at the instant at which most of them are in use; as in the compiler's

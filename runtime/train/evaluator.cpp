@@ -80,7 +80,17 @@ Result<std::optional<Evaluation>> Evaluator::run(Session& session, const std::at
   }
   if (ranks_) GPUC_RETURN_IF_ERROR(sums.addRanks(*ranks_));
   if (sums.stopped > 0) return std::optional<Evaluation>();
+  if (info(session).counts_once && sums.loss.parts > 0) sums.loss.count = globalBatches(session);
   return std::optional(Evaluation{sums.loss.value(), sums.accuracy.value()});
+}
+
+const ProgramInfo& Evaluator::info(const Session& session) const {
+  return session.plan().info().programs[program_.index];
+}
+
+double Evaluator::globalBatches(const Session& session) const {
+  const int64_t rows = session.plan().info().global_batch * feed_.sampler().options().world_size;
+  return static_cast<double>((feed_.sampler().options().size + rows - 1) / rows);
 }
 
 }  // namespace gpuc

@@ -33,6 +33,12 @@ class Evaluator {
   Evaluator(ProgramId program, EvalOutputs outputs, Feed feed, Communicator* ranks)
       : program_(program), outputs_(outputs), feed_(std::move(feed)), ranks_(ranks) {}
 
+  const ProgramInfo& info(const Session& session) const;
+
+  /// That training would make of these data: by which a loss that is a sum over one is on average the same,
+  /// however many ranks and microbatches have parts of one.
+  double globalBatches(const Session& session) const;
+
   Result<bool> isStopWanted(const Session& session, const std::atomic<bool>& stop);
 
   ProgramId program_;

@@ -172,6 +172,28 @@ class Ranks(RankTest):
             self.assertAlmostEqual(event["loss"], whole["loss"], places=5)
             self.assertEqual(event["accuracy"], whole["accuracy"])
 
+    def test_a_loss_by_sum_is_evaluated_by_global_batches(self):
+        """Their mean, as in training: whoever has parts of one, and where the last ones have no row of it."""
+        model = self.run_tool("gpuc-model", "linear-regression", "batch=4").stdout
+        marked = model.replace('tensor<f32> {gpuc.name = "count"}', 'tensor<f32> {gpuc.counts_once, gpuc.name = "count"}')
+        marked = marked.replace("return %loss, %loss_0 :", "%one = gpuc.constant 1.0 : tensor<f32>\n    return %loss, %one :")
+        self.assertEqual(marked.count("counts_once") + marked.count("%loss, %one"), 2)
+        by_mean, by_sum, samples = self.write("mean.mlir", model), self.write("sum.mlir", marked), 30
+        whole = samples * self.evaluated(by_mean, samples)
+        for ranks, batches, flags in ((1, 8, []), (2, 4, ["--data-parallel"]), (3, 3, ["--data-parallel"]), (1, 4, ["--accumulate=2"]),
+                                      (1, 3, ["--emulate-ranks=3"]), (2, 2, ["--data-parallel", "--accumulate=3"])):  # fmt: skip
+            with self.subTest(ranks=ranks, flags=flags):
+                found = batches * self.evaluated(by_sum, samples, *flags, ranks=ranks)
+                self.assertAlmostEqual(found, whole, delta=1e-4 * whole)
+
+    def evaluated(self, model, samples, *flags, ranks=1):
+        """The loss of evaluation before anything is learnt."""
+        plan, metrics = self.path("evaluated.plan"), self.path("evaluated.jsonl")
+        self.gpuc("gpuc-compile", model, "--optimizer=sgd:lr=0", *flags, "-o", plan)
+        self.gpuc("gpuc-train", plan, f"--ranks={ranks}", "--data=synthetic:size=72", f"--eval-data=synthetic:size={samples},seed=5",
+                  "--steps=1", "--seed=3", "--metrics=" + metrics)
+        return self.metrics(metrics, "eval")[-1]["loss"]
+
     def test_what_the_report_says(self):
         """A sum over ranks lies where its part was: ranks take no more memory than gradients that wait for one another, and little more in
         buckets, which are live as a whole."""

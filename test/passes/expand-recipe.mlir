@@ -169,3 +169,20 @@ module @expanded {
     return
   }
 }
+
+// -----
+
+// A loss that is a sum: its count is that of the whole batch in evaluation, too.
+// CHECK-LABEL: module @sum_over_the_batch
+// CHECK:       func.func @eval_step
+// CHECK-SAME:    -> (tensor<f32> {gpuc.name = "loss_sum"}, tensor<f32> {gpuc.counts_once, gpuc.name = "count"})
+module @sum_over_the_batch {
+  gpuc.variable @seed kind counter : tensor<i64> init zeros
+  gpuc.variable @step kind counter : tensor<i64> init zeros
+  func.func @loss(%x: tensor<4x2xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32> {gpuc.counts_once}) {
+    %sum, %count = gpuc.mse %x, %x : (tensor<4x2xf32>, tensor<4x2xf32>) -> (tensor<f32>, tensor<f32>)
+    %one = gpuc.constant 1.0 : tensor<f32>
+    return %sum, %one : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss }
+}

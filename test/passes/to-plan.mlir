@@ -465,3 +465,18 @@ module @owners {
     return %sum : tensor<2x5xf32>
   }
 }
+
+// -----
+
+// The count of a loss that is a sum is of the whole batch.
+
+// CHECK-LABEL: module @sum_over_the_batch
+// CHECK: plan.output "loss_sum" %{{[^ ]*}}{{$}}
+// CHECK: plan.output "count" %{{[^ ]*}} counts_once{{$}}
+module @sum_over_the_batch {
+  func.func @eval_step(%x: tensor<f32> {gpuc.name = "x"})
+      -> (tensor<f32> {gpuc.name = "loss_sum"}, tensor<f32> {gpuc.counts_once, gpuc.name = "count"}) {
+    %one = gpuc.constant 1.0 : tensor<f32>
+    return %x, %one : tensor<f32>, tensor<f32>
+  }
+}

@@ -92,6 +92,20 @@ def ragged():
     return {"losses": [step(x[mine], y[mine]) for _ in range(3)], "state": state_of(net, optimizer)}
 
 
+def summed():
+    """Unequal shares, of which the first has a ragged batch at its end: parts of the batches of one that has all rows."""
+    data, ranks, size = data_set(6 * ROWS), gpuc.world_size(), RANKS * ROWS
+    torch.manual_seed(0)
+    net = Mlp().double()
+    step = gpuc.compile(net, nn.CrossEntropyLoss(reduction="sum"), torch.optim.SGD(net.parameters(), lr=0.01), data[: size // ranks],
+                        **({"data_parallel": True} if ranks > 1 else {"accumulate": RANKS}))  # fmt: skip
+    whole = [data[at:at + size] for at in (0, size)] + [data[2 * size:2 * size + 3]]
+    mine = slice(gpuc.rank() * ROWS, (gpuc.rank() + 1) * ROWS) if ranks > 1 else slice(None)
+    batches = [batch for batch in ((x[mine], y[mine]) for x, y in whole) if len(batch[0])]
+    training = step(*batches[0])
+    return {"loss": training, "evaluated": step.evaluate(batches).loss, "fitted": gpuc.fit(step, batches[:2], val=batches, progress=False).best.val_loss}
+
+
 def shared_out():
     """As `together` and `alone`, with eager mode in between: the module and the optimizer are read, written, copied, and go on."""
     on_ranks = gpuc.world_size() > 1
@@ -195,8 +209,8 @@ def each_with_its_own_statistics():
     return normed(ROWS, gpuc.rank() * ROWS, data_parallel=True)
 
 
-TASKS = (alone, together, ragged, drawn, shared_out, shared_gradients, refused_of_shares, same_batch, each_by_itself, other_rates,
-         other_sampler, synchronised, each_with_its_own_statistics)  # fmt: skip
+TASKS = (alone, together, ragged, drawn, summed, shared_out, shared_gradients, refused_of_shares, same_batch, each_by_itself,
+         other_rates, other_sampler, synchronised, each_with_its_own_statistics)  # fmt: skip
 
 
 class OnRanks(Launched):
@@ -225,6 +239,12 @@ class Case(OnRanks):
     def test_ragged_batches_and_what_is_drawn(self):
         for task in (ragged, drawn):
             self.check_same(self.alike(task.__name__), task())
+
+    def test_a_loss_by_sum(self):
+        """Is evaluated as in one process whose batches are those of all ranks: it is no mean of the ranks' own sums."""
+        found, expected = self.alike("summed"), summed()
+        for name, value in expected.items():
+            self.assertAlmostEqual(found[name], value, delta=1e-12 * abs(value), msg=name)
 
     def test_what_is_said_once(self):
         first, other = self.ranks("same_batch")
