@@ -115,7 +115,17 @@ std::string wordsOf(int64_t rank, const std::vector<std::string>& said) {
 
 Result<std::unique_ptr<Transport>> openTransport(const Launcher& launcher, const LaunchOptions& options) {
   if (launcher.meeting) return openTcp(*launcher.meeting, launcher.rank, launcher.ranks, options.limit);
-  return openMpi(launcher.mpi, launcher.rank, launcher.ranks);
+  // MPI takes seconds to begin where a machine has much else to do, whatever the limit of an exchange is.
+  constexpr std::chrono::milliseconds kLeast = std::chrono::minutes(1);
+  return openMpi(launcher.mpi, launcher.rank, launcher.ranks, launcher.here, std::max(options.limit, kLeast));
+}
+
+/// Whether this rank says why ranks cannot meet. The machines may differ, but not what is on one of them. By
+/// TCP the first rank looks for nobody: where the others do not find it, the second one says so.
+bool isSpeaker(const Launcher& launcher, const std::string& why) {
+  if (const std::optional<int64_t> ended = AbsentRanks::rankOf(why))
+    return launcher.rank == (*ended == 0 ? 1 : 0);
+  return launcher.local_rank == 0 || (launcher.meeting && launcher.rank == 1);
 }
 
 class Joined final : public JoinedRanks {
@@ -175,13 +185,10 @@ Result<std::unique_ptr<JoinedRanks>> JoinedRanks::join(const Launcher& launcher,
 int joinRanks(const Launcher& launcher, const LaunchOptions& options, const RankBody& body) {
   const LastWord last_word(launcher.rank == 0);
   Result<std::unique_ptr<Transport>> transport = openTransport(launcher, options);
-  // The machines may differ, but not what is on one of them. By TCP the first rank looks for nobody: where
-  // the others do not find it, the second one says so.
   if (!transport.ok()) {
-    if (launcher.local_rank == 0 || (launcher.meeting && launcher.rank == 1))
-      return last_word.error(transport.message());
+    if (isSpeaker(launcher, transport.message())) return last_word.error(transport.message());
     letAnotherSpeak();
-    return 1;
+    return AbsentRanks::rankOf(transport.message()) ? last_word.error(transport.message()) : 1;
   }
 
   Joined joined(*std::move(transport), options);

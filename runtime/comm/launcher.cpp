@@ -14,6 +14,7 @@ struct Variables {
   const char* rank;
   const char* ranks;
   const char* local_rank;
+  const char* local_ranks;
   MpiFlavour mpi = MpiFlavour::any;
 };
 
@@ -23,12 +24,12 @@ constexpr const char* kOfElastic = "TORCHELASTIC_RUN_ID";
 // SLURM_NTASKS, which a batch script has in its environment, too.
 constexpr Variables kWithMpi[] = {
     {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     MpiFlavour::open_mpi},
-    {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", MpiFlavour::mpich},
-    {"srun", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"},
+     "OMPI_COMM_WORLD_LOCAL_SIZE", MpiFlavour::open_mpi},
+    {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", MpiFlavour::mpich},
+    {"srun", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
 };
-constexpr Variables kTorchrun{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"};
-constexpr Variables kSrun{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"};
+constexpr Variables kTorchrun{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
+constexpr Variables kSrun{"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr};
 
 std::string textOf(const char* variable) {
   const char* text = std::getenv(variable);
@@ -81,6 +82,8 @@ Result<std::optional<Launcher>> read(const Variables& variables) {
                   static_cast<long long>(launcher.rank), variables.ranks,
                   static_cast<long long>(launcher.ranks), static_cast<long long>(kMostRanks));
   if (launcher.ranks == 1) return std::optional<Launcher>();
+  if (variables.local_ranks && textOf(variables.local_ranks) == textOf(variables.ranks))
+    launcher.here = {.variable = variables.rank, .rank = launcher.rank, .ranks = launcher.ranks};
   if (!isSet(variables.local_rank)) return std::optional(launcher);  // MPICH's mpirun does not say it
   GPUC_ASSIGN_OR_RETURN(launcher.local_rank, numberOf(variables.local_rank));
   if (launcher.local_rank < 0)
@@ -93,6 +96,7 @@ Result<std::optional<Launcher>> readWithMeeting(const Variables& variables, cons
   GPUC_ASSIGN_OR_RETURN(std::optional<Launcher> launcher, read(variables));
   if (!launcher) return launcher;
   GPUC_ASSIGN_OR_RETURN(launcher->meeting, findMeeting(job));
+  launcher->meeting->here = launcher->here;
   return launcher;
 }
 

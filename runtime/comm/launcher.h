@@ -16,6 +16,7 @@ struct Launcher {
   int64_t rank = 0;
   int64_t ranks = 1;
   int64_t local_rank = 0;  // among those of this machine; 0 if that is not known
+  RanksHere here = {};
   MpiFlavour mpi = MpiFlavour::any;
   std::optional<MeetingPlace> meeting = {};  // without MPI
 };

@@ -29,6 +29,7 @@ class Launched:
     other_statuses = ()  # that a launcher gives if ranks fail
     mixed = "1 or 2"  # where some end with the one and some with the other
     hands_statuses_on = True
+    sees_who_ends = False  # while others begin MPI: it says so itself then, and ends them
     banner = r"(?!)"  # which it may write to stdout then
 
     def setUp(self):
@@ -123,6 +124,17 @@ class Launched:
         said = self.error_of(plan, data, data + " --stepz=3", status=self.mixed)
         self.assertEqual(said, "error: rank 1: unknown flag --stepz; did you mean --steps?")
 
+    def test_who_ends_without_having_come_is_named(self):
+        """The others would wait for ten minutes, and in MPI for ever."""
+        train = f"exec {TRAIN} {self.mlp('--data-parallel')} --data=synthetic:size=96 --log-every=0"
+        for missing, does in ((1, f"exec {TRAIN} --help >help"), (0, f"exec {TRAIN} --version >help"), (2, "sleep 2; exit 0")):
+            if missing == 2 and self.sees_who_ends:
+                continue
+            own = f"case ${self.rank_variable} in {missing}) {does};; *) {train};; esac"
+            with self.subTest(missing=missing):
+                said = self.error(1, 3, "-c", own, program="sh")
+                self.assertRegex(said, f"^error: rank {missing} has ended, and has not come to the others: all ranks have to train")
+
     def test_one_rank_needs_no_other(self):
         status, said, errors = self.launch(1, self.mlp(), "--data=synthetic:size=96", environment={"LD_LIBRARY_PATH": self.folder})
         self.assertEqual((status, errors), (0, ""))
@@ -209,6 +221,7 @@ class Mpi(Launched):
 
 class OpenMpi(Mpi, ToolTest):
     rank_variable = "OMPI_COMM_WORLD_RANK"
+    sees_who_ends = True
     library, package = "OpenMPI", "libopenmpi3"
     launcher = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"]
 
@@ -244,6 +257,16 @@ class Torchrun(Launched, ToolTest):
     def check_killed(self, lost, errors):
         for rank in {0, 1, 2} - {lost}:
             self.assertRegex(errors, rf"error: step \d+: rank {rank} waits in collective \d+, but (rank .*)?rank {lost} has (ended|died)\n")
+
+    def test_who_hides_its_environment_is_not_missed(self):
+        """As Python's setproctitle does, which writes a process's title over it."""
+        late = ("import ctypes, os, time; begin, end = map(int, open('/proc/self/stat').read().rsplit(')', 1)[1].split()[47:49]); "
+                "own = dict(os.environ); ctypes.memset(begin, 0, end - begin); time.sleep(8); os.execve(own['TRAIN'], own['ARGUMENTS'].split(), own)")
+        arguments = f"{TRAIN} {self.mlp('--data-parallel')} --data=synthetic:size=96"
+        own = f'[ $RANK = 1 ] && exec {sys.executable} -c "{late}"; exec {arguments}'
+        status, said, errors = self.launch(2, "-c", own, program="sh", environment={"TRAIN": TRAIN, "ARGUMENTS": arguments})
+        self.assertEqual((status, errors), (0, ""))
+        self.assertIn("done: 12 steps", said)
 
     def test_a_machine_that_is_none(self):
         """The first rank, which alone would speak, looks for nobody."""

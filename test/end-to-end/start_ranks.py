@@ -14,7 +14,7 @@ def port_of_this_run():
 
 def main(count, command):
     shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "localhost", "MASTER_PORT": str(port_of_this_run()),
-              "TORCHELASTIC_RUN_ID": str(os.getpid())}
+              "LOCAL_WORLD_SIZE": str(count), "TORCHELASTIC_RUN_ID": str(os.getpid())}
     ranks = [subprocess.Popen(command, env={**os.environ, **shared, "RANK": str(rank), "LOCAL_RANK": str(rank)})
              for rank in range(count)]
 

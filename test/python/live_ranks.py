@@ -171,6 +171,12 @@ def each_by_itself():
     return said_of(compiled)
 
 
+def ends_at_once():
+    if gpuc.rank() == 0:
+        compiled(data_parallel=True)
+    return {}
+
+
 def other_rates():
     _, optimizer, step = compiled(data_parallel=True)
     optimizer.param_groups[0]["lr"] = 0.01 + gpuc.rank()
@@ -209,7 +215,7 @@ def each_with_its_own_statistics():
     return normed(ROWS, gpuc.rank() * ROWS, data_parallel=True)
 
 
-TASKS = (alone, together, ragged, drawn, summed, shared_out, shared_gradients, refused_of_shares, same_batch, each_by_itself,
+TASKS = (alone, together, ragged, drawn, summed, ends_at_once, shared_out, shared_gradients, refused_of_shares, same_batch, each_by_itself,
          other_rates, other_sampler, synchronised, each_with_its_own_statistics)  # fmt: skip
 
 
@@ -320,6 +326,11 @@ class BatchNorms(OnRanks, unittest.TestCase):
 
 class Torchrun(Case, unittest.TestCase):
     launcher, name = TORCHRUN, "torchrun"
+
+    def test_who_ends_without_having_come_is_named(self):
+        waiting, ended = self.ranks("ends_at_once", fails=True)
+        self.assertEqual(ended, {})
+        self.assertIn("rank 1 has ended, and has not come to the others: all ranks have to train", waiting["error"])
 
 
 class OpenMpi(Case, unittest.TestCase):

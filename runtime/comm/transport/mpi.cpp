@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <type_traits>
 
+#include "runtime/base/last_line.h"
 #include "runtime/comm/transport/mpi_abi.h"
 
 namespace gpuc {
@@ -127,6 +130,60 @@ class MpiTransport final : public Transport {
 };
 
 //===----------------------------------------------------------------------===//
+// Who does not come
+//===----------------------------------------------------------------------===//
+
+/// As long as it lives MPI may wait for all ranks to begin, which nothing can call off: if one has ended, or
+/// none has come for too long, the process ends.
+class WaitWatch {
+ public:
+  WaitWatch(int64_t rank, const RanksHere& here, std::chrono::milliseconds limit)
+      : rank_(rank), limit_(limit), absent_(here), thread_([this] { watch(); }) {}
+  WaitWatch(const WaitWatch&) = delete;
+  ~WaitWatch() {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_over_ = true;
+    }
+    over_.notify_one();
+    thread_.join();
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kLook{200};
+  /// In which a launcher ends all others when the rank that speaks has ended.
+  static constexpr std::chrono::seconds kLetAnotherSpeak{5};
+
+  void watch() {
+    const auto end = std::chrono::steady_clock::now() + limit_;
+    std::unique_lock lock(mutex_);
+    while (!over_.wait_for(lock, kLook, [this] { return is_over_; })) {
+      if (const std::optional<int64_t> ended = absent_.look())
+        return endWith(lock, AbsentRanks::wordsOf(*ended), rank_ == (*ended == 0 ? 1 : 0));
+      if (std::chrono::steady_clock::now() >= end)
+        return endWith(lock,
+                       "MPI_Init has waited for " + std::to_string(limit_.count() / 1000) +
+                           " s, and not all ranks have come to it",
+                       rank_ == 0);
+    }
+  }
+
+  /// Unless they come meanwhile.
+  void endWith(std::unique_lock<std::mutex>& lock, const std::string& why, bool is_speaker) {
+    if (!is_speaker && over_.wait_for(lock, kLetAnotherSpeak, [this] { return is_over_; })) return;
+    endWithError({why});
+  }
+
+  const int64_t rank_;
+  const std::chrono::milliseconds limit_;
+  AbsentRanks absent_;
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+//===----------------------------------------------------------------------===//
 // The library
 //===----------------------------------------------------------------------===//
 
@@ -188,10 +245,12 @@ Result<std::unique_ptr<Transport>> begin(const Library& library, const Flavour& 
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> openMpi(MpiFlavour flavour, int64_t rank, int64_t size) {
+Result<std::unique_ptr<Transport>> openMpi(MpiFlavour flavour, int64_t rank, int64_t size,
+                                           const RanksHere& here, std::chrono::milliseconds limit) {
   const Flavour& wanted = flavourOf(flavour);
   GPUC_ASSIGN_OR_RETURN(const Library library, openLibrary(wanted));
   const bool is_open_mpi = ::dlsym(library.handle, "ompi_mpi_comm_world") != nullptr;
+  const WaitWatch watch(rank, here, limit);
   return is_open_mpi ? begin<OpenMpiAbi>(library, wanted, rank, size)
                      : begin<MpichAbi>(library, wanted, rank, size);
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "runtime/comm/transport/absent_ranks.h"
 #include "runtime/comm/transport/transport.h"
 
 namespace gpuc {
@@ -12,7 +13,9 @@ enum class MpiFlavour { open_mpi, mpich, any };
 
 /// Begins MPI, once a process, as one of `size` ranks; the collectives may be called from any thread, one at
 /// a time. Errors: no library, and what to install; one of another MPI than the launcher; one that is not
-/// made for threads.
-Result<std::unique_ptr<Transport>> openMpi(MpiFlavour flavour, int64_t rank, int64_t size);
+/// made for threads. MPI itself waits for who does not come; when `limit` has passed, or one has ended that
+/// has not come, the process ends with a line that says so.
+Result<std::unique_ptr<Transport>> openMpi(MpiFlavour flavour, int64_t rank, int64_t size,
+                                           const RanksHere& here, std::chrono::milliseconds limit);
 
 }  // namespace gpuc

@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kAnswer{2000}, kTryAgain{50}, kLook{200}, kC
 class Meeting {
  public:
   Meeting(const MeetingPlace& place, int64_t rank, int64_t size, std::chrono::milliseconds limit)
-      : place_(place), size_(size), limit_(limit), deadline_(Clock::now() + limit) {
+      : place_(place), absent_(place.here), size_(size), limit_(limit), deadline_(Clock::now() + limit) {
     own_.job = std::hash<std::string>{}(place.job);
     own_.rank = rank;
     own_.size = size;
@@ -60,6 +60,7 @@ class Meeting {
       if (Clock::now() >= deadline_) return missing();
       GPUC_RETURN_IF_ERROR(reception.serve(std::min(deadline_, Clock::now() + kLook), take));
       GPUC_RETURN_IF_ERROR(findGone());
+      GPUC_RETURN_IF_ERROR(findAbsent());
     }
     return okStatus();
   }
@@ -110,8 +111,25 @@ class Meeting {
     return okStatus();
   }
 
+  /// The error if one has ended that has not come.
+  Status findAbsent() {
+    const std::optional<int64_t> ended = absent_.look();
+    if (!ended || sockets_[static_cast<size_t>(*ended)].isOpen()) return okStatus();
+    return Status::error(AbsentRanks::wordsOf(*ended));
+  }
+
   static Status gone(int64_t other) {
     return Status::error("rank " + std::to_string(other) + " has gone while others came");
+  }
+
+  /// The first rank, be it because it has missed another one: that one is named then.
+  Status goneAsWell() {
+    const Deadline end = Clock::now() + kAnswer;
+    while (Clock::now() < end) {
+      GPUC_RETURN_IF_ERROR(findAbsent());
+      std::this_thread::sleep_for(kLook);
+    }
+    return gone(0);
   }
 
   Status missing() const {
@@ -138,6 +156,7 @@ class Meeting {
           sockets_[0] = greet(address, 0);
           if (sockets_[0].isOpen()) return learnAddresses();
         }
+      GPUC_RETURN_IF_ERROR(findAbsent());
       std::this_thread::sleep_for(kTryAgain);
     }
     return errorf("rank 0 does not listen at %s, ports %lld to %lld (MASTER_ADDR, MASTER_PORT), in %lld s",
@@ -149,9 +168,11 @@ class Meeting {
   /// A rank of the first one's machine may have come to it by an address that means another machine here:
   /// many a machine knows itself by 127.0.1.1. It is where the first one is.
   Status learnAddresses() {
+    while (Clock::now() < deadline_ && !waitFor(sockets_[0], POLLIN, Clock::now() + kLook))
+      GPUC_RETURN_IF_ERROR(findAbsent());
     // Who waits no longer than the first rank is missing there, if its clock is a little ahead.
     if (!readAll(sockets_[0], std::as_writable_bytes(std::span(addresses_)), deadline_ + kAnswer))
-      return gone(0);
+      return goneAsWell();
     for (int64_t other = 1; other < size_; ++other) {
       Address& address = addresses_[static_cast<size_t>(other)];
       if (!address.isSound())
@@ -186,6 +207,7 @@ class Meeting {
   }
 
   const MeetingPlace& place_;
+  AbsentRanks absent_;
   const int64_t size_;
   const std::chrono::milliseconds limit_;
   const Deadline deadline_;
