@@ -56,8 +56,8 @@ struct Weighted {
 Weighted weightedSum(OpScope &op) {
   Weighted found;
   std::vector<Tensor> outputs = op.tensors("outputs"), seeds = op.optionalTensors("seeds");
-  if (outputs.size() != seeds.size())
-    op.fail("has not a seed for each output");
+  if (outputs.empty() || outputs.size() != seeds.size())
+    op.fail("takes outputs, and for each of them a seed or None");
   for (size_t i = 0; i < outputs.size() && !op.failed(); ++i) {
     Tensor weighted = outputs[i];
     if (seeds[i]) {

@@ -12,7 +12,7 @@ import threading
 import unittest
 
 import numpy
-from recording import Recording
+from recording import INPUTS, Recording
 
 import gpuc
 from gpuc import _compiler
@@ -227,6 +227,14 @@ class Lowering(unittest.TestCase):
         ((warning, _, file, line),) = _compiler.compile(fine, "net", [])[2]
         self.assertIn("left", warning)
         self.assertEqual((file, line), ("net", 5))
+
+    def test_a_derivative_of_nothing(self):
+        graph = json.loads((INPUTS / "derived.json").read_text())["graph"]
+        derivatives = [node for node in graph["functions"][0]["nodes"] if node["op"] == "gpuc.gradient.default"]
+        for changed in ({"outputs": [], "seeds": []}, {"seeds": []}):
+            derivatives[0]["arguments"].update(changed)
+            _, problems = _compiler.lower(json.dumps(graph))
+            self.assertIn("gpuc.gradient.default: takes outputs, and for each of them a seed or None", str(problems))
 
     def test_a_recording_that_is_none(self):
         for text, error in (("{", "parse error"), ("{}", "'name' is missing")):

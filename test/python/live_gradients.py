@@ -7,6 +7,7 @@ import warnings
 import torch
 from torch import nn
 from torch.autograd import functional
+from torch.autograd import grad as imported
 from torch.nn import functional as F
 
 import gpuc
@@ -32,7 +33,8 @@ def mlp(features=3, results=1):
 
 
 def grad(y, x, *given, **how):
-    return torch.autograd.grad(y, x, *given, create_graph=True, **how)
+    """By the name that it had before anything was captured, as most modules have it."""
+    return imported(y, x, *given, create_graph=True, **how)
 
 
 def sgd(net):
@@ -352,9 +354,8 @@ class Refused(Case):
     def test_many_at_once(self):
         def loss(net, x):
             x = x.requires_grad_(True)
-            return grad(net.net(x), x, torch.ones(2, 6, 1), is_grads_batched=True)[0].square().mean()
+            return torch.autograd.grad(net.net(x), x, torch.ones(2, 6, 1), is_grads_batched=True)[0].square().mean()
 
-        loss.__code__ = loss.__code__.replace(co_firstlineno=grad.__code__.co_firstlineno - 1)
         self.refused(r"torch.autograd.grad\(is_grads_batched=True\) is not supported: call it once for each vector", loss)
 
     def test_what_pytorch_refuses(self):
