@@ -142,13 +142,9 @@ def export(module, args, kwargs):
 
 
 def capture_whole(module, args, kwargs):
-    """One pass of the module, which stands for all of them."""
-    is_training = torch.is_grad_enabled()
-    with same_random(), inner_gradients(), custom_gradients() if is_training else contextlib.nullcontext():
-        program = torch.export.export(module, args, kwargs)
-    if is_training:
-        check_repetition(module, args, kwargs)
-    return program
+    """One pass of the module."""
+    with same_random(), inner_gradients(), custom_gradients() if torch.is_grad_enabled() else contextlib.nullcontext():
+        return torch.export.export(module, args, kwargs)
 
 
 @contextlib.contextmanager
@@ -201,6 +197,7 @@ class Recorder:
         self.tensors = {}  # By variable: the parameter or buffer.
         self.names = {}  # By the identity of a tensor: its variable.
         self.trained = trained
+        self.read = []  # Attributes of modules that training reads.
         self.derives = False  # Whether the module itself calls torch.autograd.grad.
         self.problems = []
         for prefix, owner in (("", net), ("loss.", loss)):
@@ -272,7 +269,11 @@ class Recorder:
         return program if torch.is_grad_enabled() else self.program_of(module, args, kwargs)
 
     def record_training(self, args, kwargs):
-        self.record(Whole(self.net, self.loss), args, kwargs, {"loss": slice(1)})
+        whole = Whole(self.net, self.loss)
+        self.record(whole, args, kwargs, {"loss": slice(1)})
+        with warnings.catch_warnings(), quietly():
+            warnings.simplefilter("ignore")
+            self.read = check_repetition(whole, args, kwargs)
 
     def record_evaluation(self, args, kwargs):
         """The module in eval mode, which may be another graph: auxiliary heads, stochastic depth."""

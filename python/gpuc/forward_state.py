@@ -15,6 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from gpuc.custom_gradients import put
 from gpuc.errors import Problem, refuse
 from gpuc.lines import own_name, user_line
 
@@ -124,14 +125,16 @@ def run_without_numbers(module, args, kwargs, fake, expected=None):
 
 
 def check_repetition(module, args, kwargs):
-    """Refuses a module whose second pass is another than its first; its attributes stay as they are."""
+    """Refuses a module whose second pass is another than its first; its attributes stay as they are. Gives those that a pass reads and leaves
+    alone, which a compiled step keeps: (layer, module, name, value)."""
     fake = FakeTensorMode(allow_non_fake_inputs=True)
     with Attributes(module) as attributes, same_random():
         before = states_of_random()
         try:
-            first = run_without_numbers(module, args, kwargs, fake)
+            with Reads() as reads:
+                first = run_without_numbers(module, args, kwargs, fake)
         except Exception:
-            return  # Not for fake tensors: nothing can be said of it.
+            return []  # Not for fake tensors: nothing can be said of it.
         drawn = [name for name, state in states_of_random().items() if state != before.get(name)]
         changed = attributes.changed()
         for _ in range(PASSES_OF_DRAWS if drawn else 1):
@@ -143,6 +146,48 @@ def check_repetition(module, args, kwargs):
                 refuse_left(changed, again.line)
             if again.fault:
                 refuse_other(changed, drawn, again.line)
+        return reads.left_alone(module)
+
+
+def computes_alike(root, args, kwargs, module, name, before):
+    """Whether a pass with the attribute as it is now is the one that it was."""
+    now, fake = getattr(module, name), FakeTensorMode(allow_non_fake_inputs=True)
+    with Attributes(root), same_random():
+        try:
+            setattr(module, name, before)
+            first = run_without_numbers(root, args, kwargs, fake)
+            setattr(module, name, now)
+            return not run_without_numbers(root, args, kwargs, fake, first).fault
+        except Exception:
+            return False
+
+
+class Reads:
+    """The numbers, words and truth values in attributes of modules that are read meanwhile."""
+
+    def __enter__(self):
+        self.found, self.undo = {}, contextlib.ExitStack()
+
+        def recorded(module, name):
+            value = object.__getattribute__(module, name)
+            if name not in OF_EVERY_MODULE and is_plain(value) and name in object.__getattribute__(module, "__dict__"):
+                self.found.setdefault((id(module), name), value)
+            return value
+
+        put(self.undo, torch.nn.Module, "__getattribute__", recorded)
+        return self
+
+    def __exit__(self, *_):
+        self.undo.close()
+
+    def left_alone(self, root):
+        named = {id(module): (own_name(path), module) for path, module in root.named_modules()}
+        found = [(*named[key], name, value) for (key, name), value in self.found.items() if key in named]
+        return [each for each in found if is_same(each[3], vars(each[1]).get(each[2]))]
+
+
+def is_plain(value):
+    return all(map(is_plain, value)) if type(value) is tuple else isinstance(value, SIMPLE)
 
 
 def refuse_left(changed, line):

@@ -13,6 +13,7 @@ from gpuc.batches import bytes_of, checksum_of, split_batch
 from gpuc.capture import TYPES, Recorder, check_hooks
 from gpuc.copies import Copies, Look
 from gpuc.errors import Error, Problem, refuse
+from gpuc.kept import Kept
 from gpuc.optimizers import Optimizer
 from gpuc.padding import Padding
 from gpuc.pages import Report
@@ -169,6 +170,8 @@ class Step(Plan):
         self._watched = [(name, each, each.data_ptr() if name in self._plan_variables else None, "requires_grad", each.requires_grad)
                          for name, each in self._tensors.items()]  # fmt: skip
         self._watched += [(name, each, None, "training", each.training) for name, each in self._net.named_modules() if name]
+        self._kept = Kept(recorder, self._structure, self._expected["evaluate"])
+        self._watched += self._kept.entries
         # So many of them are looked at each time, the next in turn: a small step has emptied the caches of all of them.
         self._each_time = -(-len(self._watched) * STEPS_BETWEEN_CHECKS // MOST_STEPS_UNCHECKED)
         self._steps = 0  # If there is no quick step, which counts them.
@@ -456,16 +459,28 @@ class Step(Plan):
         time, rest = divmod(self._next, STEPS_BETWEEN_CHECKS)
         if rest == 0 and self._watched:
             for turn in range(time * self._each_time, (time + 1) * self._each_time):
-                self._check_watched(*self._watched[turn % len(self._watched)])
+                self._check_watched(self._watched[turn % len(self._watched)])
         if self._numbers:
             self._check_group(*self._numbers[self._next % len(self._numbers)])
         self._next += 1
 
-    def _check_watched(self, name, watched, address, attribute, value):
+    def _check_watched(self, entry):
+        name, watched, address, attribute, value = entry
+        if any(entry is each for each in self._kept.entries):
+            return self._watch(entry, self._kept.check(entry))
         self._check_place(name, watched, address)
         if getattr(watched, attribute) != value:
             raise Error(f"{attribute} of '{name}' is {not value}, and was {value} when the step was compiled: compile again, or "
                         "set it back")  # fmt: skip
+
+    def _watch(self, before, entry):
+        """`entry` in the place of another one, or of itself."""
+        if entry is before:
+            return
+        self._watched = [other if other is not before else entry for other in self._watched]
+        quick, self._quick = self._quick, self._make_quick()
+        if quick and self._quick:
+            self._quick.steps, self._quick.were_negated = quick.steps, quick.were_negated
 
     @staticmethod
     def _check_place(name, watched, address):
@@ -475,10 +490,11 @@ class Step(Plan):
 
     def _check_places(self):
         self._copies.take()
-        if self._quick and self._quick.is_all_where_it_was():
-            return
-        for name, watched, address, *_ in self._watched:
-            self._check_place(name, watched, address)
+        if not (self._quick and self._quick.is_all_where_it_was()):
+            for name, watched, address, *_ in self._watched:
+                self._check_place(name, watched, address)
+        for entry in self._kept.entries:
+            self._watch(entry, self._kept.check(entry))
 
     def _check_group(self, group, numbers):
         for key, value in numbers:

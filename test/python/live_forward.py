@@ -521,5 +521,67 @@ class Modules(unittest.TestCase):
             gpuc.compile(net, F.mse_loss, "sgd:lr=0.1", (torch.zeros(4, 5), torch.zeros(4, 3)))
 
 
+class Kept(Case):
+    """What a compiled step has of a module's attributes, and somebody changes."""
+
+    def step(self, between, loss=F.mse_loss, **more):
+        net, batch = make(between, **more)
+        return net, gpuc.compile(net, loss, sgd(net), batch), batch
+
+    def changed(self, text, change, between=lambda net, x: net.drop(x) / net.tau, **more):
+        """By steps alone, and whoever evaluates is told at once, in whatever mode."""
+
+        def evaluated(step, batch):
+            step.evaluate([batch])
+
+        for mode, ask in ((True, lambda step, batch: [step(*batch) for _ in range(300)]), (True, evaluated), (False, evaluated)):
+            net, step, batch = self.step(between, tau=1.0, drop=nn.Dropout(0.0), **more)
+            step(*batch)
+            change(net)
+            net.train(mode)
+            with self.assertRaisesRegex(gpuc.Error, text):
+                ask(step, batch)
+            self.assertEqual({each.training for each in net.modules()}, {mode})
+
+    def test_a_number(self):
+        self.changed("tau of the module is 0.5, and was 1.0 when the step was compiled: compile again, or set it back", lambda net: setattr(net, "tau", 0.5))
+        self.changed("p of 'drop' is 0.5, and was 0.0 when", lambda net: setattr(net.drop, "p", 0.5))
+
+    def test_a_loss(self):
+        loss = nn.CrossEntropyLoss()
+        net, batch = make(lambda net, x: x)
+        step = gpuc.compile(net, loss, sgd(net), (batch[0], torch.tensor([0, 1, 2, 0])))
+        loss.label_smoothing = 0.1
+        with self.assertRaisesRegex(gpuc.Error, "label_smoothing of 'loss' is 0.1, and was 0.0 when the step was compiled"):
+            step.evaluate([(batch[0], torch.tensor([0, 1, 2, 0]))])
+
+    def test_a_layer(self):
+        self.changed("drop of the module is another layer than when the step was compiled: compile again", lambda net: setattr(net, "drop", nn.Tanh()))
+
+    def test_what_makes_no_difference_yet(self):
+        def between(net, x):
+            net.calls += 1
+            return x if net.epoch < 3 else 2 * x
+
+        net, step, batch = self.step(between, epoch=0, calls=0, note="")
+        for net.epoch in range(3):
+            for _ in range(100):
+                step(*batch)
+            net.note = net(batch[0])
+            step.evaluate([batch])
+        self.assertEqual(step._next, 300)
+        net.epoch = 3
+        with self.assertRaisesRegex(gpuc.Error, "epoch of the module is 3, and was 2 when"):
+            step.evaluate([batch])
+        net.epoch = 1
+        step.evaluate([batch])
+
+    def test_the_same_again(self):
+        net, step, batch = self.step(lambda net, x: x / net.tau, tau=1.0)
+        net.tau, net.fc1 = float("1.0"), net.fc1
+        for _ in range(300):
+            step(*batch)
+
+
 if __name__ == "__main__":
     unittest.main()
