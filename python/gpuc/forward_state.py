@@ -20,6 +20,7 @@ from gpuc.errors import Problem, refuse
 from gpuc.lines import own_name, user_line
 
 OF_EVERY_MODULE = frozenset(vars(torch.nn.Module()))
+NAMES_OF_EVERY_MODULE = frozenset(dir(torch.nn.Module()))  # Those of its class, too.
 PASSES_OF_DRAWS = 4  # By other random numbers.
 SIMPLE = (bool, int, float, str, type(None))
 COPIED = (list, dict, set)
@@ -170,7 +171,7 @@ class Reads:
 
         def recorded(module, name):
             value = object.__getattribute__(module, name)
-            if name not in OF_EVERY_MODULE and is_plain(value) and name in object.__getattribute__(module, "__dict__"):
+            if name not in NAMES_OF_EVERY_MODULE and is_plain(value):
                 self.found.setdefault((id(module), name), value)
             return value
 
@@ -183,7 +184,7 @@ class Reads:
     def left_alone(self, root):
         named = {id(module): (own_name(path), module) for path, module in root.named_modules()}
         found = [(*named[key], name, value) for (key, name), value in self.found.items() if key in named]
-        return [each for each in found if is_same(each[3], vars(each[1]).get(each[2]))]
+        return [each for each in found if is_same(each[3], getattr(each[1], each[2], None))]
 
 
 def is_plain(value):

@@ -208,6 +208,8 @@ class Clip(torch.autograd.Function):
 class Net(nn.Module):
     """Two layers, and `between` of the module and what the first has given."""
 
+    slope = 1.0
+
     def __init__(self, between, **more):
         super().__init__()
         self.fc1, self.fc2, self.between = nn.Linear(5, 8), nn.Linear(8, 3), between
@@ -546,6 +548,7 @@ class Kept(Case):
     def test_a_number(self):
         self.changed("tau of the module is 0.5, and was 1.0 when the step was compiled: compile again, or set it back", lambda net: setattr(net, "tau", 0.5))
         self.changed("p of 'drop' is 0.5, and was 0.0 when", lambda net: setattr(net.drop, "p", 0.5))
+        self.changed("slope of the module is 2, and was 1.0 when", lambda net: setattr(net, "slope", 2), lambda net, x: x * net.slope)
 
     def test_a_loss(self):
         loss = nn.CrossEntropyLoss()
