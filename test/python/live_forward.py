@@ -7,6 +7,7 @@ import collections
 import copy
 import functools
 import random
+import types
 import unittest
 import warnings
 
@@ -523,6 +524,13 @@ class Modules(unittest.TestCase):
             gpuc.compile(net, F.mse_loss, "sgd:lr=0.1", (torch.zeros(4, 5), torch.zeros(4, 3)))
 
 
+BETA = 0.1
+
+
+def by_global(out, target, scale=1):
+    return F.mse_loss(out, target) * BETA * scale
+
+
 class Kept(Case):
     """What a compiled step has of a module's attributes, and somebody changes."""
 
@@ -557,6 +565,58 @@ class Kept(Case):
         loss.label_smoothing = 0.1
         with self.assertRaisesRegex(gpuc.Error, "label_smoothing of 'loss' is 0.1, and was 0.0 when the step was compiled"):
             step.evaluate([(batch[0], torch.tensor([0, 1, 2, 0]))])
+
+    def test_what_a_loss_names(self):
+        options = types.SimpleNamespace(beta=0.1)
+
+        def by_closure(out, target):
+            return F.mse_loss(out, target) * beta
+
+        def by_options(out, target):
+            return F.mse_loss(out, target) * options.beta
+
+        class Weighted:
+            def __init__(self):
+                self.beta = 0.1
+
+            def __call__(self, out, target):
+                return F.mse_loss(out, target) * self.beta
+
+        beta, weighted = 0.1, Weighted()
+
+        def of_closure():
+            nonlocal beta
+            beta = 0.5
+
+        for name, loss, change in (
+            ("beta, which .*by_closure reads,", by_closure, of_closure),
+            ("options.beta, which .*by_options reads,", by_options, lambda: setattr(options, "beta", 0.5)),
+            ("beta, which .*Weighted.__call__ reads,", weighted, lambda: setattr(weighted, "beta", 0.5)),
+            ("BETA, which by_global reads,", lambda out, target: by_global(out, target), lambda: globals().update(BETA=0.5)),
+            ("BETA, which by_global reads,", functools.partial(by_global, scale=2), lambda: globals().update(BETA=0.5)),
+        ):
+            net, step, batch = self.step(lambda net, x: x, loss)
+            step.evaluate([batch])
+            change()
+            with self.subTest(name), self.assertRaisesRegex(gpuc.Error, f"^{name} is 0.5, and was 0.1 when the step was compiled"):
+                step.evaluate([batch])
+            globals().update(BETA=0.1)
+
+    def test_what_a_module_names(self):
+        class Scaled(nn.Linear):
+            options = types.SimpleNamespace(rate=2, other=1)
+
+            def forward(self, x):
+                return super().forward(x) * self.options.rate
+
+        net = Scaled(5, 3)
+        batch = torch.randn(4, 5), torch.randn(4, 3)
+        step = gpuc.compile(net, F.mse_loss, sgd(net), batch)
+        net.options.other = 2
+        step.evaluate([batch])
+        net.options.rate = 3
+        with self.assertRaisesRegex(gpuc.Error, "options.rate, which .*Scaled.forward reads, is 3, and was 2 when the step was compiled"):
+            step.evaluate([batch])
 
     def test_a_layer(self):
         self.changed("drop of the module is another layer than when the step was compiled: compile again", lambda net: setattr(net, "drop", nn.Tanh()))
