@@ -197,7 +197,7 @@ class Recorder:
         self.tensors = {}  # By variable: the parameter or buffer.
         self.names = {}  # By the identity of a tensor: its variable.
         self.trained = trained
-        self.read = []  # Attributes of modules that training reads.
+        self.ops, self.read = None, []  # Of a pass without numbers; attributes of modules that it reads.
         self.derives = False  # Whether the module itself calls torch.autograd.grad.
         self.problems = []
         for prefix, owner in (("", net), ("loss.", loss)):
@@ -273,7 +273,7 @@ class Recorder:
         self.record(whole, args, kwargs, {"loss": slice(1)})
         with warnings.catch_warnings(), quietly():
             warnings.simplefilter("ignore")
-            self.read = check_repetition(whole, args, kwargs)
+            self.ops, self.read = check_repetition(whole, args, kwargs)
 
     def record_evaluation(self, args, kwargs):
         """The module in eval mode, which may be another graph: auxiliary heads, stochastic depth."""

@@ -1,7 +1,7 @@
-"""What a compiled step keeps of a module: its layers, and the numbers, words and truth values that its forward pass and the loss read.
+"""What a compiled step keeps of a module: its layers and hooks, and the numbers, words and truth values that forward and the loss read.
 
 Who changes one of these, a temperature or a rate of dropout, means another training; but an attribute may be read and make no difference,
-as the number of an epoch does until the tenth. So what has changed is tried: a pass without numbers, as it was and as it is.
+as the number of an epoch does until the tenth. So what has changed is tried: a pass without numbers has to be the one that was compiled.
 """
 
 import contextlib
@@ -15,41 +15,66 @@ from gpuc.forward_state import computes_alike, is_same
 from gpuc.named_values import named_values, read
 
 
+class Made:
+    """What a module is made of, as one object until that changes."""
+
+    def __init__(self, module):
+        self.module, self.last = module, None
+        self.last = self.of
+
+    @property
+    def of(self):
+        parts = self.module
+        now = (type(parts), *map(id, parts._modules.values()), *parts._parameters, *parts._forward_hooks, *parts._forward_pre_hooks)
+        return self.last if now == self.last else now
+
+
 class Kept:
     """Entries as a step watches them: (what it is, whose attribute, None, attribute, value)."""
 
     def __init__(self, recorder, structure, leaves):
         """`structure`: of a batch's args and kwargs, which are of the types and shapes of `leaves`."""
-        self.owners = recorder.net, recorder.loss
+        self.owners, self.ops = (recorder.net, recorder.loss), recorder.ops
         self.structure, self.leaves = structure, leaves
-        self.modes = [(module, module.training) for module in Whole(*self.owners).modules()]
-        self.entries = [*self.layers(), *((f"{name} of {called(layer)}", module, None, name, value) for layer, module, name, value in recorder.read),
-                        *((label, owner, None, *kept) for label, owner, *kept in named_values(each for each in self.owners if each is not None))]  # fmt: skip
+        self.whole = Whole(*self.owners)
+        self.modes = [(module, module.training) for module in self.whole.modules()]
+        self.parameters = {id(parameter): parameter for parameter in self.whole.parameters()}
+        self.entries = list(self.all(recorder.read)) if self.ops is not None else []  # What cannot be tried would be refused for nothing.
 
-    def layers(self):
-        """Each as an attribute of the one that has it."""
+    def all(self, attributes):
         for prefix, owner in zip(("", "loss."), self.owners):
             for path, module in owner.named_modules() if isinstance(owner, torch.nn.Module) else ():
-                for name, layer in module._modules.items():
-                    if layer is not None:
-                        yield f"{name} of {called((prefix + path).rstrip('.'))}", module, None, name, layer
+                made = Made(module)
+                yield called((prefix + path).rstrip(".")), made, None, "of", made.last
+        for layer, module, name, value in attributes:
+            yield f"{name} of {called(layer)}", module, None, name, value
+        for label, owner, name, value in named_values(each for each in self.owners if each is not None):
+            yield label, owner, None, name, value
 
     def check(self, entry):
         """The entry to watch from now on; an error if the step would compute something else."""
-        what, module, _, name, before = entry
-        now = read(module, name)
+        what, owner, _, name, before = entry
+        now = read(owner, name)
         if now is before or is_same(before, now):
             return entry
-        if isinstance(before, torch.nn.Module):
-            raise Error(f"{what} is another layer than when the step was compiled: compile again, or put that back")
-        with self.compiled_modes():
-            is_alike = computes_alike(*self.batch(), module, name, before)
-        if not is_alike:
+        if not self.is_alike():
+            if isinstance(owner, Made):
+                raise Error(f"{what} has other layers, parameters or hooks than when the step was compiled: compile again, or put back what it had")
             raise Error(f"{what} is {now!r}, and was {before!r} when the step was compiled: compile again, or set it back; what is to change "
                         "from step to step is a buffer, register_buffer(…), or an input")  # fmt: skip
+        if isinstance(owner, Made):
+            owner.last = now
         anew = (*entry[:4], now)
         self.entries = [each if each is not entry else anew for each in self.entries]
         return anew
+
+    def is_alike(self):
+        """Whether training, as it is now, is what was compiled."""
+        if any(id(parameter) not in self.parameters for parameter in self.whole.parameters()):
+            return False
+        leaves = [torch.empty(shape, dtype=dtype) for dtype, shape in self.leaves]
+        with self.compiled_modes():
+            return computes_alike(self.whole, *pytree.tree_unflatten(leaves, self.structure), self.ops)
 
     @contextlib.contextmanager
     def compiled_modes(self):
@@ -60,11 +85,6 @@ class Kept:
             yield
         finally:
             put_into(now)
-
-    def batch(self):
-        """The module with its loss, and a batch of which the shapes alone count."""
-        leaves = [torch.empty(shape, dtype=dtype) for dtype, shape in self.leaves]
-        return Whole(*self.owners), *pytree.tree_unflatten(leaves, self.structure)
 
 
 def called(layer):

@@ -26,6 +26,17 @@ def named_values(owners):
     return list(search.found.values())
 
 
+class Item:
+    """An entry of a dict, as an attribute."""
+
+    def __init__(self, entries, key):
+        self.entries, self.key = entries, key
+
+    @property
+    def value(self):
+        return self.entries.get(self.key, NONE)
+
+
 class Search:
     def __init__(self):
         self.found, self.seen = {}, set()
@@ -66,6 +77,10 @@ class Search:
             self.found.setdefault((id(owner), attribute), (f"{label}, which {reader} reads,", owner, attribute, value))
         elif isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
             self.look_at(value)
+        elif isinstance(value, dict):
+            for key in names & {each for each in value if isinstance(each, str)}:
+                if is_plain(value[key]):
+                    self.found.setdefault((id(value), key), (f"{label}[{key!r}], which {reader} reads,", Item(value, key), "value", value[key]))
         else:
             for name in names & fields_of(value):
                 if is_plain(field := read(value, name)):
@@ -91,8 +106,10 @@ def is_of_torch(function):
 
 
 def names_in(code):
+    """And words, which may be keys."""
     inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
-    return {name for name in (*code.co_names, *code.co_freevars) if not name.startswith("__")}.union(*map(names_in, inner))
+    words = [each for each in code.co_consts if isinstance(each, str)]
+    return {name for name in (*code.co_names, *code.co_freevars, *words) if not name.startswith("__")}.union(*map(names_in, inner))
 
 
 def fields_of(value):

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.nn.utils import prune  # noqa: F401
 from torch.utils.checkpoint import checkpoint
 
 import gpuc
@@ -575,6 +576,9 @@ class Kept(Case):
         def by_options(out, target):
             return F.mse_loss(out, target) * options.beta
 
+        def by_key(out, target):
+            return F.mse_loss(out, target) * table["beta"]
+
         class Weighted:
             def __init__(self):
                 self.beta = 0.1
@@ -582,7 +586,7 @@ class Kept(Case):
             def __call__(self, out, target):
                 return F.mse_loss(out, target) * self.beta
 
-        beta, weighted = 0.1, Weighted()
+        beta, weighted, table = 0.1, Weighted(), {"beta": 0.1, "alpha": 0}
 
         def of_closure():
             nonlocal beta
@@ -591,6 +595,7 @@ class Kept(Case):
         for name, loss, change in (
             ("beta, which .*by_closure reads,", by_closure, of_closure),
             ("options.beta, which .*by_options reads,", by_options, lambda: setattr(options, "beta", 0.5)),
+            (r"table\['beta'\], which .*by_key reads,", by_key, lambda: table.update(beta=0.5, alpha=1)),
             ("beta, which .*Weighted.__call__ reads,", weighted, lambda: setattr(weighted, "beta", 0.5)),
             ("BETA, which by_global reads,", lambda out, target: by_global(out, target), lambda: globals().update(BETA=0.5)),
             ("BETA, which by_global reads,", functools.partial(by_global, scale=2), lambda: globals().update(BETA=0.5)),
@@ -619,7 +624,14 @@ class Kept(Case):
             step.evaluate([batch])
 
     def test_a_layer(self):
-        self.changed("drop of the module is another layer than when the step was compiled: compile again", lambda net: setattr(net, "drop", nn.Tanh()))
+        for change in (
+            lambda net: setattr(net, "drop", nn.Tanh()),
+            lambda net: setattr(net, "fc2", nn.Linear(8, 3).double()),
+            lambda net: nn.utils.prune.l1_unstructured(net.fc1, "weight", 0.5),
+            lambda net: nn.utils.parametrizations.weight_norm(net.fc1),
+            lambda net: net.fc1.register_forward_hook(lambda module, inputs, out: 2 * out),
+        ):
+            self.changed("(the module|'fc1') has other layers, parameters or hooks than when the step was compiled: compile again", change)
 
     def test_what_makes_no_difference_yet(self):
         def between(net, x):
@@ -640,8 +652,10 @@ class Kept(Case):
         step.evaluate([batch])
 
     def test_the_same_again(self):
-        net, step, batch = self.step(lambda net, x: x / net.tau, tau=1.0)
-        net.tau, net.fc1 = float("1.0"), net.fc1
+        net, step, batch = self.step(lambda net, x: net.act(x) / net.tau, tau=1.0, act=nn.ReLU())
+        net.tau, net.fc1, net.act = float("1.0"), net.fc1, nn.ReLU()
+        seen = []
+        net.fc1.register_forward_hook(lambda module, inputs, out: seen.append(out.shape))
         for _ in range(300):
             step(*batch)
 
