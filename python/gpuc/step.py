@@ -132,7 +132,7 @@ def lower(graph):
 
 
 STEPS_BETWEEN_LOOKS = 100  # Of ranks at one another.
-STEPS_BETWEEN_CHECKS, MOST_STEPS_UNCHECKED = 8, 2000  # Of tensors and layers: none waits for longer.
+STEPS_BETWEEN_CHECKS, MOST_STEPS_UNCHECKED = 8, 4000  # Of tensors and layers: none waits for longer.
 SAMPLE = 128  # Elements of each tensor that they compare.
 
 
