@@ -32,8 +32,10 @@ class Made:
 class Kept:
     """Entries as a step watches them: (what it is, whose attribute, None, attribute, value)."""
 
-    def __init__(self, recorder, structure, leaves):
-        """`structure`: of a batch's args and kwargs, which are of the types and shapes of `leaves`."""
+    def __init__(self, recorder, structure, leaves, tries):
+        """`structure`: of a batch's args and kwargs, which are of the types and shapes of `leaves`. `tries`: else a change is refused untried, as
+        where a pass takes all ranks."""
+        self.tries = tries
         self.owners, self.ops = (recorder.net, recorder.loss), recorder.ops
         self.structure, self.leaves = structure, leaves
         self.whole = Whole(*self.owners)
@@ -62,6 +64,12 @@ class Kept:
                 raise Error(f"{what} has other layers, parameters or hooks than when the step was compiled: compile again, or put back what it had")
             raise Error(f"{what} is {now!r}, and was {before!r} when the step was compiled: compile again, or set it back; what is to change "
                         "from step to step is a buffer, register_buffer(…), or an input")  # fmt: skip
+        return self.accept(entry)
+
+    def accept(self, entry):
+        """The entry with what is there now."""
+        _, owner, _, name, _ = entry
+        now = read(owner, name)
         if isinstance(owner, Made):
             owner.last = now
         anew = (*entry[:4], now)
@@ -70,7 +78,7 @@ class Kept:
 
     def is_alike(self):
         """Whether training, as it is now, is what was compiled."""
-        if any(id(parameter) not in self.parameters for parameter in self.whole.parameters()):
+        if not self.tries or any(id(parameter) not in self.parameters for parameter in self.whole.parameters()):
             return False
         leaves = [torch.empty(shape, dtype=dtype) for dtype, shape in self.leaves]
         with self.compiled_modes():

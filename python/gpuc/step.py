@@ -170,7 +170,7 @@ class Step(Plan):
         self._watched = [(name, each, each.data_ptr() if name in self._plan_variables else None, "requires_grad", each.requires_grad)
                          for name, each in self._tensors.items()]  # fmt: skip
         self._watched += [(name, each, None, "training", each.training) for name, each in self._net.named_modules() if name]
-        self._kept = Kept(recorder, self._structure, self._expected["evaluate"])
+        self._kept = Kept(recorder, self._structure, self._expected["evaluate"], tries=not self._shares)
         self._watched += self._kept.entries
         # So many of them are looked at each time, the next in turn: a small step has emptied the caches of all of them.
         self._each_time = -(-len(self._watched) * STEPS_BETWEEN_CHECKS // MOST_STEPS_UNCHECKED)
@@ -192,6 +192,8 @@ class Step(Plan):
         for owner in (recorder.net, recorder.loss):
             if isinstance(owner, torch.nn.Module):
                 look.join(owner)
+        for entry in self._kept.entries:  # With that look's own hooks.
+            self._watch(entry, self._kept.accept(entry))
 
     def _call(self, *args, **kwargs):
         """What a quick step leaves to Python, or there is none."""
