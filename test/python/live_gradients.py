@@ -149,6 +149,16 @@ class Derivatives(Case):
         for found, theirs in zip(step.predict(x), eager.eval()(x.clone())):
             self.assertTrue(torch.allclose(torch.as_tensor(found), theirs.detach(), rtol=0, atol=1e-10))
 
+    def test_in_evaluation_alone(self):
+        def loss(net, x):
+            if net.training:
+                return net.net(x).square().mean()
+            with torch.enable_grad():
+                x = x.requires_grad_(True)
+                return torch.autograd.grad(net.net(x).sum(), x)[0].square().mean()
+
+        self.trains(loss)
+
     def test_recurrence(self):
         def loss(net, x):
             x = x.requires_grad_(True)
