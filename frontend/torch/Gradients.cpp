@@ -21,12 +21,12 @@ using namespace mlir;
 namespace gpuc::torch {
 namespace {
 
-using Placeholder = UnrealizedConversionCastOp;
+using StandIn = UnrealizedConversionCastOp;
 
 constexpr StringLiteral kGradient = "gradient", kMarked = "marked";
 
-Placeholder createPlaceholder(Emitter &emitter, StringRef what, TypeRange types, ValueRange operands) {
-  auto made = Placeholder::create(emitter.builder, emitter.location, types, operands);
+StandIn createStandIn(Emitter &emitter, StringRef what, TypeRange types, ValueRange operands) {
+  auto made = StandIn::create(emitter.builder, emitter.location, types, operands);
   made->setAttr(what, emitter.builder.getUnitAttr());
   return made;
 }
@@ -37,7 +37,7 @@ Placeholder createPlaceholder(Emitter &emitter, StringRef what, TypeRange types,
 
 Tensor mark(const Tensor &value) {
   Emitter &emitter = *value.emitter();
-  auto made = createPlaceholder(emitter, kMarked, value.value().getType(), value.value());
+  auto made = createStandIn(emitter, kMarked, value.value().getType(), value.value());
   return {&emitter, made.getResult(0)};
 }
 
@@ -81,7 +81,7 @@ void lowerGradient(OpScope &op) {
     operands.push_back(input.value());
   auto types = llvm::to_vector(ValueRange(operands).drop_front().getTypes());
   llvm::append_range(operands, weighted.seeds);
-  auto made = createPlaceholder(op.emitter, kGradient, types, operands);
+  auto made = createStandIn(op.emitter, kGradient, types, operands);
   for (auto [index, result] : llvm::enumerate(made.getResults()))
     op.output(Tensor(&op.emitter, result), index);
 }
@@ -103,11 +103,9 @@ SetVector<Value> readBy(Operation *op) {
 }
 
 /// What is derived by; the seeds follow.
-ValueRange inputsOf(Placeholder gradient) {
-  return gradient.getOperands().slice(1, gradient.getNumResults());
-}
+ValueRange inputsOf(StandIn gradient) { return gradient.getOperands().slice(1, gradient.getNumResults()); }
 
-Between findBetween(Placeholder gradient) {
+Between findBetween(StandIn gradient) {
   Value sum = gradient.getOperand(0);
   const DenseSet<Value> given(gradient.getOperands().begin() + 1, gradient.getOperands().end());
   ValueRange inputs = inputsOf(gradient);
@@ -139,7 +137,7 @@ Between findBetween(Placeholder gradient) {
 }
 
 /// `sum` as a function of the inputs and of what is captured. Constants stay constants.
-func::FuncOp makeFunction(Placeholder gradient, const Between &between, ArrayRef<Value> arguments) {
+func::FuncOp makeFunction(StandIn gradient, const Between &between, ArrayRef<Value> arguments) {
   auto user = gradient->getParentOfType<func::FuncOp>();
   OpBuilder builder(user);
   Value sum = gradient.getOperand(0);
@@ -154,7 +152,7 @@ func::FuncOp makeFunction(Placeholder gradient, const Between &between, ArrayRef
     if (auto constant = value.getDefiningOp<ir::ConstantOp>())
       builder.clone(*constant, values);
   for (Operation *op : between.ops) {
-    if (isa<Placeholder>(op)) // Derived by elsewhere.
+    if (isa<StandIn>(op)) // Derived by elsewhere.
       values.map(op->getResult(0), values.lookup(op->getOperand(0)));
     else
       builder.clone(*op, values);
@@ -163,7 +161,7 @@ func::FuncOp makeFunction(Placeholder gradient, const Between &between, ArrayRef
   return made;
 }
 
-void expand(Placeholder gradient) {
+void expand(StandIn gradient) {
   const Between between = findBetween(gradient);
   SmallVector<Value> arguments(inputsOf(gradient));
   const auto inputs = static_cast<int64_t>(arguments.size());
@@ -187,10 +185,10 @@ void expand(Placeholder gradient) {
 void expandGradients(func::FuncOp function) {
   Block &body = function.getBody().front();
   // The order in which they stand: what is derived of a gradient reads that.
-  for (auto each : llvm::make_early_inc_range(body.getOps<Placeholder>()))
+  for (auto each : llvm::make_early_inc_range(body.getOps<StandIn>()))
     if (each->hasAttr(kGradient))
       expand(each);
-  for (auto each : llvm::make_early_inc_range(body.getOps<Placeholder>())) {
+  for (auto each : llvm::make_early_inc_range(body.getOps<StandIn>())) {
     each.replaceAllUsesWith(each.getOperands());
     each.erase();
   }
