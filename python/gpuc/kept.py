@@ -25,7 +25,8 @@ class Made:
     @property
     def of(self):
         parts = self.module
-        now = (type(parts), *map(id, parts._modules.values()), *parts._parameters, *parts._forward_hooks, *parts._forward_pre_hooks)
+        forward = getattr(parts.forward, "__func__", parts.forward)
+        now = (type(parts), id(forward), *map(id, parts._modules.values()), *parts._parameters, *parts._forward_hooks, *parts._forward_pre_hooks)
         return self.last if now == self.last else now
 
 
@@ -61,7 +62,7 @@ class Kept:
             return entry
         if not self.is_alike():
             if isinstance(owner, Made):
-                raise Error(f"{what} has other layers, parameters or hooks than when the step was compiled: compile again, or put back what it had")
+                raise Error(f"{what} has another forward(), other layers, parameters or hooks than when the step was compiled: compile again, or put back what it had")
             raise Error(f"{what} is {now!r}, and was {before!r} when the step was compiled: compile again, or set it back; what is to change "
                         "from step to step is a buffer, register_buffer(…), or an input")  # fmt: skip
         return self.accept(entry)
