@@ -42,12 +42,64 @@ static int64_t laneBytes(Operation *reduction) {
   return std::max<int64_t>(4, elementBytes(getElementTypeOrSelf(reduction->getOperand(0))));
 }
 
+namespace {
+/// Follows what reads reductions from what is wanted down to them.
+class RowReads {
+public:
+  RowReads(const KernelOps &kernel, Operation *reduction) {
+    for (Operation *op : kernel.ops)
+      if (isReduction(op) ||
+          llvm::any_of(op->getOperands(), [&](Value value) { return afterSum_.contains(value); }))
+        afterSum_.insert_range(op->getResults());
+    ArrayRef<int64_t> shape = codegen::shapeOf(reduction->getOperand(0));
+    SmallVector<int64_t> folded = foldedDims(reduction);
+    for (size_t dim = 0; dim < shape.size(); ++dim) {
+      everywhere_.push_back(codegen::coordinate(dim, shape.size()));
+      if (!llvm::is_contained(folded, static_cast<int64_t>(dim)))
+        row_.push_back(everywhere_.back());
+    }
+  }
+
+  /// Whether a reduction's value is only ever wanted for the row that the loops are in.
+  bool stayInRow(const KernelOps &kernel) {
+    auto isInRow = [&](Value value, bool whole) { return staysInRow(value, whole ? everywhere_ : row_); };
+    return llvm::all_of(
+               kernel.ops,
+               [&](Operation *op) { return !isReduction(op) || isInRow(op->getOperand(0), true); }) &&
+           llvm::all_of(kernel.results, [&](Value result) {
+             return isInRow(result, codegen::shapeOf(result).size() == everywhere_.size());
+           });
+  }
+
+private:
+  bool staysInRow(Value value, const codegen::Index &index) {
+    if (!afterSum_.contains(value))
+      return true;
+    Operation *op = value.getDefiningOp();
+    if (isReduction(op))
+      return index == row_;
+    SmallVector<codegen::Index, 0> &seen = seen_[value];
+    if (llvm::is_contained(seen, index))
+      return true;
+    seen.push_back(index);
+    if (codegen::isMovement(op))
+      return staysInRow(op->getOperand(0), codegen::movedIndex(op, index));
+    const codegen::Index from = isa<RandomBitsOp>(op) ? codegen::Index() : index;
+    return llvm::all_of(op->getOperands(), [&](Value operand) { return staysInRow(operand, from); });
+  }
+
+  llvm::DenseSet<Value> afterSum_; ///< Reductions' results, and what is computed of them.
+  codegen::Index everywhere_, row_;
+  llvm::DenseMap<Value, SmallVector<codegen::Index, 0>> seen_;
+};
+} // namespace
+
 /// Reductions fold the same dimensions of one shape, and nothing reads one of another row's; results have
 /// that shape or one element a row.
-static LogicalResult checkRows(Block &body, ArrayRef<Operation *> reductions) {
+static LogicalResult checkRows(const KernelOps &kernel, ArrayRef<Operation *> reductions) {
   Operation *first = reductions.front();
-  for (Operation &op : body.without_terminator())
-    if (!isReduction(&op) && !isInlinable(&op))
+  for (Operation *op : kernel.ops)
+    if (!isReduction(op) && !isInlinable(op))
       return failure();
   if (reductions.size() > kMostReductions)
     return failure();
@@ -55,11 +107,19 @@ static LogicalResult checkRows(Block &body, ArrayRef<Operation *> reductions) {
     if (codegen::shapeOf(reduction->getOperand(0)) != codegen::shapeOf(first->getOperand(0)) ||
         foldedDims(reduction) != foldedDims(first) || laneBytes(reduction) != laneBytes(first))
       return failure();
-  for (Value result : body.getTerminator()->getOperands())
+  for (Value result : kernel.results)
     if (codegen::shapeOf(result) != codegen::shapeOf(first->getResult(0)) &&
         codegen::shapeOf(result) != codegen::shapeOf(first->getOperand(0)))
       return failure();
-  return success(codegen::staysInItsRow(codegen::Kernel(body)));
+  return success(RowReads(kernel, first).stayInRow(kernel));
+}
+
+KernelOps KernelOps::of(Block &body) {
+  KernelOps kernel;
+  for (Operation &op : body.without_terminator())
+    kernel.ops.push_back(&op);
+  llvm::append_range(kernel.results, body.getTerminator()->getOperands());
+  return kernel;
 }
 
 LogicalResult checkKernel(Block &body) {
@@ -70,36 +130,44 @@ LogicalResult checkKernel(Block &body) {
     return success(succeeded(codegen::checkSegments(body)) &&
                    llvm::all_of(codegen::segmentsOf(body), isKernel));
   }
+  return checkKernel(KernelOps::of(body));
+}
+
+LogicalResult checkKernel(const KernelOps &kernel) {
+  if (kernel.results.empty())
+    return failure();
   SmallVector<Operation *> reductions;
-  for (Operation &op : body)
-    if (isReduction(&op))
-      reductions.push_back(&op);
+  llvm::copy_if(kernel.ops, std::back_inserter(reductions), isReduction);
   if (!reductions.empty())
-    return checkRows(body, reductions);
+    return checkRows(kernel, reductions);
   Operation *root = nullptr;
   llvm::DenseSet<Value> afterRoot;
-  for (Operation &op : body.without_terminator()) {
+  for (Operation *op : kernel.ops) {
     bool meetsRoot =
-        llvm::any_of(op.getOperands(), [&](Value operand) { return afterRoot.contains(operand); });
-    if (isRoot(&op)) {
+        root && llvm::any_of(op->getOperands(), [&](Value operand) { return afterRoot.contains(operand); });
+    if (isRoot(op)) {
       if (root)
         return failure();
-      root = &op;
-      afterRoot.insert_range(op.getResults());
-    } else if (!isInlinable(&op) || (meetsRoot && (!codegen::isPointwise(&op) || takesNothingAfter(root)))) {
+      root = op;
+      afterRoot.insert_range(op->getResults());
+    } else if (!isInlinable(op) || (meetsRoot && (!codegen::isPointwise(op) || takesNothingAfter(root)))) {
       return failure();
     } else if (meetsRoot) {
-      afterRoot.insert(op.getResult(0));
+      afterRoot.insert(op->getResult(0));
     }
   }
-  auto results = body.getTerminator()->getOperands();
   if (root && yieldsAllResults(root))
-    return success(llvm::equal(results, root->getResults()));
-  ArrayRef<int64_t> shape = codegen::shapeOf(root ? root->getResult(0) : results.front());
-  for (Value result : results)
+    return success(llvm::equal(kernel.results, root->getResults()));
+  ArrayRef<int64_t> shape = codegen::shapeOf(root ? root->getResult(0) : kernel.results.front());
+  for (Value result : kernel.results)
     if (codegen::shapeOf(result) != shape || (root && !afterRoot.contains(result)))
       return failure();
   return success();
+}
+
+/// Of other roots, too, an element is computed wherever it is wanted.
+static bool isBoundByLoops(Operation *op) {
+  return isReduction(op) || isa<CumsumOp, SortOp, TopKOp, ScatterAddOp>(op);
 }
 
 namespace {
@@ -117,7 +185,7 @@ public:
 
   /// The same for what `op` reads; ops come in the order from the last to the first.
   bool addOperands(Operation &op) {
-    if (isRoot(&op) && !isInlined(op))
+    if (isBoundByLoops(&op))
       return llvm::all_of(op.getOperands(), [&](Value operand) { return add(operand, 0); });
     for (Value result : op.getResults())
       for (unsigned at : places_.lookup(result))
@@ -128,11 +196,6 @@ public:
   }
 
 private:
-  /// Of these roots, too, an element is computed wherever it is wanted.
-  static bool isInlined(Operation &op) {
-    return !isReduction(&op) && !isa<CumsumOp, SortOp, TopKOp, ScatterAddOp>(op);
-  }
-
   /// Where an op that moves elements reads its operand for what is wanted `at`.
   unsigned placeThrough(Operation &op, size_t operand, unsigned at) {
     return through_.try_emplace({&op, {operand, at}}, through_.size() + 1).first->second;
@@ -144,12 +207,30 @@ private:
 };
 } // namespace
 
-bool repeatsElements(Block &body) {
-  Places places(4 * body.getOperations().size() + 128);
-  for (Value result : body.getTerminator()->getOperands())
+/// Whether whatever reads something is wanted at one place: then there are no more places than reads.
+static bool readsInPlace(const KernelOps &kernel) {
+  llvm::SmallPtrSet<Operation *, 32> readers;
+  for (Operation *op : kernel.ops) {
+    auto reads = [&](Value operand) { return readers.contains(operand.getDefiningOp()); };
+    if (!codegen::isPointwise(op) && !isBoundByLoops(op) && llvm::any_of(op->getOperands(), reads))
+      return false;
+    if (op->getNumOperands() > 0)
+      readers.insert(op);
+  }
+  return true;
+}
+
+bool repeatsElements(const KernelOps &kernel) {
+  const size_t most = 4 * (kernel.ops.size() + 1) + 128;
+  size_t reads = kernel.results.size();
+  for (Operation *op : kernel.ops)
+    reads += op->getNumOperands();
+  if (reads <= most && readsInPlace(kernel))
+    return false;
+  Places places(most);
+  for (Value result : kernel.results)
     places.add(result, 0);
-  return !llvm::all_of(llvm::reverse(body.without_terminator()),
-                       [&](Operation &op) { return places.addOperands(op); });
+  return !llvm::all_of(llvm::reverse(kernel.ops), [&](Operation *op) { return places.addOperands(*op); });
 }
 
 /// Both positions are the same at every coordinate.

@@ -42,6 +42,15 @@ llvm::SmallVector<int64_t> foldedDims(mlir::Operation *reduction);
 /// top_k, which work in the buffers of both.
 bool yieldsAllResults(mlir::Operation *op);
 
+/// The ops of a kernel and what it yields, be it in a block of their own or where they stand among others:
+/// each op behind those that it reads. What they read beside one another are the kernel's operands.
+struct KernelOps {
+  llvm::SmallVector<mlir::Operation *> ops;
+  llvm::SmallVector<mlir::Value> results;
+
+  static KernelOps of(mlir::Block &body);
+};
+
 /// What the emitter takes, on any target:
 /// - Pointwise kernels: every result is an inlinable expression of one common shape.
 /// - Row kernels: up to eight reductions that fold the same dimensions of one shape, all of them elements of
@@ -55,11 +64,12 @@ bool yieldsAllResults(mlir::Operation *op);
 ///
 /// Fails without a diagnostic: fusion asks this to learn how far it may go.
 mlir::LogicalResult checkKernel(mlir::Block &body);
+mlir::LogicalResult checkKernel(const KernelOps &kernel); ///< Of one that is not segmented.
 
 /// Whether a kernel would compute many elements of one value for one element of a result: each op that reads
 /// at two places has all that it stands on computed at both, and a few dozen such ops make more code than
 /// there is room for. Takes time in proportion to the kernel's ops.
-bool repeatsElements(mlir::Block &body);
+bool repeatsElements(const KernelOps &kernel);
 
 /// True if argument number `argument` is read only at the index at which result number `result` is written,
 /// in the same tile and not after, so that one buffer may hold both. Element sizes and shapes must agree.

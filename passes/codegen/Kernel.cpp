@@ -183,7 +183,6 @@ public:
     }
   }
 
-  bool staysInItsRow() const { return staysInItsRow_; }
   SmallVector<Access> take() { return std::move(accesses_); }
 
 private:
@@ -259,11 +258,9 @@ private:
 
   void collect(Value value, const Index &index) {
     Operation *op = value.getDefiningOp();
-    if (kernel_.isBound(op)) { // its own reads are collected from its operands
-      staysInItsRow_ &= index == kernel_.resultIndex;
+    if (kernel_.isBound(op)) // its own reads are collected from its operands
       return;
-    }
-    SmallVector<Index, 1> &seen = seen_[value];
+    SmallVector<Index, 0> &seen = seen_[value];
     if (llvm::is_contained(seen, index))
       return;
     seen.push_back(index);
@@ -302,8 +299,7 @@ private:
   size_t space_;
   SmallVector<Access> accesses_;
   OnRead onRead_;
-  llvm::DenseMap<Value, SmallVector<Index, 1>> seen_;
-  bool staysInItsRow_ = true;
+  llvm::DenseMap<Value, SmallVector<Index, 0>> seen_;
 };
 } // namespace
 
@@ -334,7 +330,5 @@ SmallVector<Access> allAccesses(const Kernel &kernel) { return AccessCollector(k
 void forEachRead(const Kernel &kernel, llvm::function_ref<void(BlockArgument, const Index &)> onRead) {
   (void)AccessCollector(kernel, onRead);
 }
-
-bool staysInItsRow(const Kernel &kernel) { return AccessCollector(kernel).staysInItsRow(); }
 
 } // namespace gpuc::codegen

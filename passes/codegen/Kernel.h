@@ -75,9 +75,6 @@ llvm::SmallVector<Access> allAccesses(const Kernel &kernel);
 /// Every position at which the kernel reads its operands; entries of which only the kernel knows are dynamic.
 void forEachRead(const Kernel &kernel, llvm::function_ref<void(mlir::BlockArgument, const Index &)> onRead);
 
-/// Whether a reduction's value is only ever wanted for the row that the loops are in.
-bool staysInItsRow(const Kernel &kernel);
-
 /// The operands of a root with the positions at which its loops read them; see each form's emitter.
 llvm::SmallVector<std::pair<mlir::Value, Index>, 1> rootOperands(const Kernel &kernel);
 

@@ -220,7 +220,7 @@ private:
     Operation *reduction = a.reduction() ? a.reduction() : b.reduction();
     return reduction && (a.lastSum == b.lastSum || vanishesIn(a, b)) && readsInRow(a, b, reduction) &&
            readsInRow(b, a, reduction) &&
-           nanoseconds(clusters_.together(a, b)) < nanoseconds(a.ops) + nanoseconds(b.ops);
+           nanoseconds(clusters_.together(a, b)) < nanosecondsOf(a) + nanosecondsOf(b);
   }
 
   /// Whether `reader` reads what `cluster` computes in the row of `reduction` alone.
@@ -235,8 +235,18 @@ private:
     return kernelNanoseconds({ops, clusters_.inputsOf(ops).getArrayRef(), clusters_.outputsOf(ops)}, device_);
   }
 
+  double nanosecondsOf(const Cluster &cluster) const {
+    auto &[ops, price] = prices_[&cluster];
+    if (ops != cluster.ops.size()) {
+      ops = cluster.ops.size();
+      price = nanoseconds(cluster.ops);
+    }
+    return price;
+  }
+
   FuseClusters &clusters_;
   const TargetDescription &device_;
+  mutable DenseMap<const Cluster *, std::pair<size_t, double>> prices_; ///< Of so many ops.
   Pairs unwanted_[3]; ///< By round, those that would be no faster as one kernel.
   Pairs apart_;       ///< Those that cannot be one.
 };

@@ -176,7 +176,7 @@ LogicalResult FuseClusters::make() {
   }
   countReads();
   for (auto &cluster : storage_)
-    if (failed(checkKernel(kernelOf(cluster->ops).body())))
+    if (failed(checkKernel(kernelOf(cluster->ops, outputsOf(cluster->ops)))))
       return cluster->ops.front()->emitOpError("cannot be compiled into a kernel");
   return success();
 }
@@ -194,13 +194,21 @@ bool FuseClusters::forEachReader(Value value, function_ref<bool(Operation *)> vi
   return true;
 }
 
-void FuseClusters::forEachRead(Operation *reader, function_ref<void(Value, AccessPath)> visit,
-                               AccessPath path) const {
-  for (Value operand : reader->getOperands()) {
+void FuseClusters::forEachRead(Operation *reader, function_ref<void(Value, AccessPath)> visit) const {
+  auto [entry, isNew] = readsBy_.try_emplace(reader);
+  if (isNew)
+    collectReads(reader, {}, entry->second);
+  for (auto [value, path] : ArrayRef(entry->second)) {
     ++visits;
-    visit(operand, path);
+    visit(value, path);
+  }
+}
+
+void FuseClusters::collectReads(Operation *reader, AccessPath path, SmallVectorImpl<Read> &reads) const {
+  for (Value operand : reader->getOperands()) {
+    reads.emplace_back(operand, path);
     if (Operation *op = operand.getDefiningOp(); op && isCopied(op))
-      forEachRead(op, visit, path.behind(op));
+      collectReads(op, path.behind(op), reads);
   }
 }
 
@@ -213,6 +221,8 @@ void FuseClusters::countReads() {
 
 void FuseClusters::addReads(Operation *reader, int sign) {
   forEachRead(reader, [&](Value value, AccessPath) { reads_[value] += sign; });
+  if (sign < 0)
+    readsBy_.erase(reader);
 }
 
 SmallVector<Value> FuseClusters::outputsOf(ArrayRef<Operation *> ops) const {
@@ -229,12 +239,13 @@ SmallVector<Value> FuseClusters::outputsOf(ArrayRef<Operation *> ops) const {
 
 llvm::SetVector<Value> FuseClusters::inputsOf(ArrayRef<Operation *> ops) const {
   llvm::SetVector<Value> inputs;
+  const llvm::SmallPtrSet<Operation *, 32> inside(ops.begin(), ops.end());
   auto add = [&](auto &self, Value value) -> void {
     ++visits;
     Operation *op = value.getDefiningOp();
     if (op && isCopied(op))
       llvm::for_each(op->getOperands(), [&](Value operand) { self(self, operand); });
-    else if (!op || !llvm::is_contained(ops, op))
+    else if (!op || !inside.contains(op))
       inputs.insert(value);
   };
   for (Operation *op : ops)
@@ -339,8 +350,9 @@ bool FuseClusters::isStored(const Cluster &cluster) const {
 }
 
 bool FuseClusters::canBeOneKernel(const Cluster &a, const Cluster &b) const {
-  FusedKernel kernel = kernelOf(together(a, b));
-  return !repeatsElements(kernel.body()) && succeeded(checkKernel(kernel.body()));
+  const SmallVector<Operation *> ops = together(a, b);
+  const KernelOps kernel = kernelOf(ops, outputsOf(ops));
+  return !repeatsElements(kernel) && succeeded(checkKernel(kernel));
 }
 
 void FuseClusters::merge(Cluster &producer, Cluster &consumer) {
@@ -435,8 +447,8 @@ bool FuseClusters::canAlsoYield(const Cluster &cluster, ArrayRef<Operation *> op
   sortByPosition(all);
   SmallVector<Value> outputs = outputsOf(cluster.ops);
   outputs.push_back(value);
-  FusedKernel kernel(all, outputs, [this](Operation *op) { return isCopied(op); });
-  return !repeatsElements(kernel.body()) && succeeded(checkKernel(kernel.body()));
+  const KernelOps kernel = kernelOf(all, outputs);
+  return !repeatsElements(kernel) && succeeded(checkKernel(kernel));
 }
 
 void FuseClusters::shrink(Cluster &cluster) {
@@ -459,8 +471,19 @@ void FuseClusters::shrink(Cluster &cluster) {
 // Kernels
 //===----------------------------------------------------------------------===//
 
-FusedKernel FuseClusters::kernelOf(ArrayRef<Operation *> ops) const {
-  return FusedKernel(ops, outputsOf(ops), [this](Operation *op) { return isCopied(op); });
+KernelOps FuseClusters::kernelOf(ArrayRef<Operation *> ops, ArrayRef<Value> outputs) const {
+  KernelOps kernel;
+  llvm::append_range(kernel.results, outputs);
+  llvm::SmallPtrSet<Operation *, 32> copied;
+  auto add = [&](auto &self, Operation *reader) -> void {
+    for (Value operand : reader->getOperands())
+      if (Operation *op = operand.getDefiningOp(); op && isCopied(op) && copied.insert(op).second)
+        self(self, op);
+    kernel.ops.push_back(reader);
+  };
+  for (Operation *op : ops)
+    add(add, op);
+  return kernel;
 }
 
 LogicalResult FuseClusters::build(KernelNames &names) {
@@ -470,10 +493,10 @@ LogicalResult FuseClusters::build(KernelNames &names) {
       ordered.insert(cluster);
   DenseMap<Value, OpResult> results;
   for (Cluster *cluster : ordered) {
-    FusedKernel kernel = kernelOf(cluster->ops);
+    const SmallVector<Value> outputs = outputsOf(cluster->ops);
+    FusedKernel kernel(cluster->ops, outputs, [this](Operation *op) { return isCopied(op); });
     OpBuilder builder(block_.getParentOp());
     builder.setInsertionPointAfter(cluster->ops.back());
-    const SmallVector<Value> outputs = outputsOf(cluster->ops);
     ir::FusedOp fused = kernel.build(builder, names.nameFor(cluster->ops));
     for (auto [output, result] : llvm::zip_equal(outputs, fused->getResults()))
       results[output] = cast<OpResult>(result);

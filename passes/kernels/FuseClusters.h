@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "passes/codegen/Codegen.h"
 #include "passes/kernels/FusedKernel.h"
 #include "passes/kernels/KernelOrder.h"
 
@@ -60,8 +61,7 @@ public:
   bool forEachReader(mlir::Value value, llvm::function_ref<bool(mlir::Operation *)> visit) const;
   /// Calls `visit` for each value that the op reads, be it through copied ops: for these, too, and for what
   /// they read.
-  void forEachRead(mlir::Operation *reader, llvm::function_ref<void(mlir::Value, AccessPath)> visit,
-                   AccessPath path = {}) const;
+  void forEachRead(mlir::Operation *reader, llvm::function_ref<void(mlir::Value, AccessPath)> visit) const;
   /// How many reads of the value by ops other than copied ones there are: those that forEachRead() meets.
   unsigned readsOf(mlir::Value value) const { return reads_.lookup(value); }
   /// The other clusters that the op reads.
@@ -112,7 +112,9 @@ private:
   void keepAttentionViews();
   mlir::Value copyView(mlir::OpBuilder &builder, mlir::Value value, mlir::Value base);
   void separateCopies();
-  FusedKernel kernelOf(llvm::ArrayRef<mlir::Operation *> ops) const;
+  using Read = std::pair<mlir::Value, AccessPath>;
+  void collectReads(mlir::Operation *reader, AccessPath path, llvm::SmallVectorImpl<Read> &reads) const;
+  KernelOps kernelOf(llvm::ArrayRef<mlir::Operation *> ops, llvm::ArrayRef<mlir::Value> outputs) const;
   using IsLate = llvm::function_ref<bool(mlir::Operation *)>;
   void readInstead(mlir::Value from, mlir::Value to, IsLate late, mlir::Operation *&behind);
   void eraseUnreadView(mlir::Operation *op);
@@ -130,6 +132,8 @@ private:
   llvm::DenseMap<mlir::Operation *, Cluster *> clusters_;
   llvm::SmallVector<std::unique_ptr<Cluster>> storage_;
   llvm::DenseMap<mlir::Value, unsigned> reads_;
+  /// What forEachRead() visits, of ops that it was asked about since they last changed.
+  mutable llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Read, 0>> readsBy_;
   llvm::SmallPtrSet<mlir::Operation *, 8> tooLong_; ///< What would be copied but for all that it stands on.
   llvm::SmallPtrSet<mlir::Operation *, 8> materialized_;
   llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> writtenAgain_; ///< Values, and their copies.
