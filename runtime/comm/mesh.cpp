@@ -312,7 +312,7 @@ void MeshCommunicator::progressUntil(std::chrono::milliseconds most, const std::
   Clock::time_point next_look = start + kLook;
   for (int64_t idle = 0; !is_done(); ++idle) {
     const bool has_moved = transport_.progress();
-    if (has_moved) idle = 0;
+    if (has_moved) idle = -1;  // the next one is the first again
     if (const Clock::time_point now = Clock::now(); now >= next_look) {
       if (now - start >= most) return;
       lookForGone();

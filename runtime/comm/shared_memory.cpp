@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -220,10 +219,10 @@ Status SharedCommunicator::meet() {
     ranks_.wakeAll();
     return okStatus();
   }
-  for (int64_t yields = is_crowded_ ? kYieldsIfCrowded : kYields; yields > 0; --yields) {
-    if (elsewhere_.progress) elsewhere_.progress();
-    ::sched_yield();
+  const int64_t most = is_crowded_ ? kYieldsIfCrowded : kYields;
+  for (int64_t before = 0; yields_.next(before, most); ++before) {
     if (haveAllArrived()) return okStatus();
+    if (elsewhere_.progress) elsewhere_.progress();
   }
   const Clock::time_point end = Clock::now() + limit_;
   while (true) {

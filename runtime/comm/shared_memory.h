@@ -12,6 +12,7 @@
 #include "runtime/comm/collective.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/life_watch.h"
+#include "runtime/comm/transport/yields.h"
 
 namespace gpuc {
 
@@ -120,6 +121,7 @@ class SharedCommunicator final : public Communicator {
   LifeWatch* const life_;
   const RanksElsewhere elsewhere_;
   const bool is_crowded_;  // there are more ranks than cores
+  Yields yields_;
   std::chrono::steady_clock::time_point next_look_;
   uint64_t meetings_ = 0, collectives_ = 0;
   Status failure_ = okStatus();

@@ -1,9 +1,11 @@
 // Ranks as processes: what they say to one another arrives, and who is missing is named.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "runtime/comm/rank_sum.h"
 #include "runtime/comm/shared_memory.h"
 #include "runtime/comm/slow_link.h"
+#include "runtime/comm/transport/yields.h"
 #include "runtime/tooling/allocation_hook.h"
 
 namespace gpuc {
@@ -425,6 +428,42 @@ TEST(SlowLink, TakesTheTimeOfTheLinkAndGivesTheSameSums) {
     return took.count() >= 2 * 2 * (0.002 + 0.008) ? 0 : 3;
   });
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
+}
+
+TEST(Yields, AreAsManyAsAWaitMayHaveIfNobodyElseRuns) {
+  Yields yields;
+  EXPECT_TRUE(yields.next(0, 1));
+  EXPECT_FALSE(yields.next(1, 1));
+  EXPECT_FALSE(yields.next(0, 0));
+}
+
+/// Beside one that computes on the same core, each time for a whole turn.
+TEST(Yields, EndOnceSomebodyElseHasHadTheCore) {
+  constexpr int64_t kMost = 1000;
+  cpu_set_t before = {}, one = {};
+  ASSERT_EQ(::sched_getaffinity(0, sizeof(before), &before), 0);
+  CPU_SET(::sched_getcpu(), &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);  // which the other thread has from this one
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    while (!is_over) {
+    }
+  });
+  Yields yields;
+  auto wait = [&] {
+    int64_t count = 0;
+    while (yields.next(count, kMost)) ++count;
+    return count;
+  };
+  for (int round = 0; round < 3; ++round) {
+    const int64_t count = wait();
+    EXPECT_GT(count, 0);
+    EXPECT_LT(count, kMost / 10);
+    for (int without = 0; without < 8; ++without) EXPECT_EQ(wait(), 0);
+  }
+  is_over = true;
+  other.join();
+  ::sched_setaffinity(0, sizeof(before), &before);
 }
 
 }  // namespace

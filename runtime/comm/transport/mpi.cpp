@@ -1,7 +1,6 @@
 #include "runtime/comm/transport/mpi.h"
 
 #include <dlfcn.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +13,7 @@
 
 #include "runtime/base/last_line.h"
 #include "runtime/comm/transport/mpi_abi.h"
+#include "runtime/comm/transport/yields.h"
 
 namespace gpuc {
 namespace {
@@ -67,9 +67,7 @@ class MpiTransport final : public Transport {
   }
 
   void rest(int64_t idle_calls) override {
-    if (idle_calls < (isCrowded() ? kYieldsIfCrowded : kYields))
-      ::sched_yield();
-    else
+    if (!yields_.next(idle_calls, isCrowded() ? kYieldsIfCrowded : kYields))
       std::this_thread::sleep_for(kRest);
   }
 
@@ -127,6 +125,7 @@ class MpiTransport final : public Transport {
   const MpiFunctions<Abi> mpi_;
   const Handle world_, byte_;
   std::vector<Requests> requests_;  // by rank
+  Yields yields_;
 };
 
 //===----------------------------------------------------------------------===//

@@ -3,7 +3,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -11,6 +10,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+
+#include "runtime/comm/transport/yields.h"
 
 namespace gpuc {
 namespace {
@@ -90,10 +91,7 @@ class TcpTransport final : public Transport {
   }
 
   void rest(int64_t idle_calls) override {
-    if (!isCrowded() && idle_calls < kYields) {
-      ::sched_yield();
-      return;
-    }
+    if (!isCrowded() && yields_.next(idle_calls, kYields)) return;
     for (int64_t rank = 0; rank < size(); ++rank) {
       const int events = (line(rank).is_receiving ? POLLIN : 0) | (line(rank).sends > 0 ? POLLOUT : 0);
       polled_[static_cast<size_t>(rank)] = {
@@ -180,6 +178,7 @@ class TcpTransport final : public Transport {
   std::vector<std::array<Sending, kMostSends>> sending_;  // by rank, the first of them under way
   std::vector<Receiving> receiving_;
   std::vector<pollfd> polled_;
+  Yields yields_;
 };
 
 }  // namespace
