@@ -9,19 +9,23 @@ state of one's own (custom_gradients.py, forward_state.py). What hangs on consta
 import contextlib
 import inspect
 import io
+import json
 import logging
 import operator
 import sys
 import warnings
+import zlib
 
 import torch
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from gpuc import _compiler
+from gpuc.batches import checksum_of
+from gpuc.contents import has_contents
 from gpuc.custom_gradients import custom_gradients
 from gpuc.errors import Error, Problem, refuse
-from gpuc.forward_state import AssignedBuffers, check_repetition, same_random
+from gpuc.forward_state import AssignedBuffers, check_repetition, reads_of, same_random
 from gpuc.inner_gradients import has_gradients, inner_gradients, mark_inputs
 from gpuc.lines import own_name, user_line
 
@@ -197,7 +201,8 @@ class Recorder:
         self.tensors = {}  # By variable: the parameter or buffer.
         self.names = {}  # By the identity of a tensor: its variable.
         self.trained = trained
-        self.ops, self.read = None, []  # Of a pass without numbers; attributes of modules that it reads.
+        self.passes, self.read = [], []  # Without numbers: (ops, whether in training, whether gradients are on); attributes that they read.
+        self.captured = {}  # By its identity: a tensor beside parameters and buffers, and a file and line that read it.
         self.derives = False  # Whether the module itself calls torch.autograd.grad.
         self.problems = []
         for prefix, owner in (("", net), ("loss.", loss)):
@@ -273,7 +278,8 @@ class Recorder:
         self.record(whole, args, kwargs, {"loss": slice(1)})
         with warnings.catch_warnings(), quietly():
             warnings.simplefilter("ignore")
-            self.ops, self.read = check_repetition(whole, args, kwargs)
+            ops, self.read = check_repetition(whole, args, kwargs)
+        self.passes.append((ops, True, torch.is_grad_enabled()))
 
     def record_evaluation(self, args, kwargs):
         """The module in eval mode, which may be another graph: auxiliary heads, stochastic depth."""
@@ -284,9 +290,31 @@ class Recorder:
             whole.eval()
             with torch.no_grad():
                 self.record(whole, args, kwargs, functions)
+            self.look_at_evaluation(Whole(self.net, self.loss), args, kwargs)
         finally:
             for module, training in modes:
                 module.training = training
+
+    def look_at_evaluation(self, whole, args, kwargs):
+        """What it alone reads is kept, too."""
+        with torch.set_grad_enabled(self.derives), warnings.catch_warnings(), quietly():
+            warnings.simplefilter("ignore")
+            ops, read = reads_of(whole, args, kwargs)
+        self.passes.append((ops, False, self.derives))
+        known = {(id(module), name) for _, module, name, _ in self.read}
+        self.read += [each for each in read if (id(each[1]), each[2]) not in known]
+
+    def digest(self):
+        """Of functions, with the numbers of all constants."""
+        large = [checksum_of((tensor,), {}) for name, tensor in self.tensors.items() if name.startswith("constant.")]
+        return zlib.crc32(json.dumps([self.functions, self.constants, large]).encode())
+
+    def again(self, args, kwargs):
+        """The same training, of what the module is now."""
+        other = Recorder(self.net, self.loss, self.trained)
+        other.record_training(args, kwargs)
+        other.record_evaluation(args, kwargs)
+        return other
 
     def graph(self, name):
         if self.problems:
@@ -342,7 +370,7 @@ class FunctionRecorder:
         elif spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
             self.references[node] = {"variable": self.variable(spec.target)}
         elif spec.kind == InputKind.CONSTANT_TENSOR:
-            self.known[node] = self.program.constants[spec.target]
+            self.known[node] = self.capture(node, self.program.constants[spec.target])
         elif spec.kind == InputKind.TOKEN:  # The order of effects, which are refused.
             self.references[node] = {"node": node.name}
         elif spec.kind == InputKind.CUSTOM_OBJ:
@@ -357,6 +385,14 @@ class FunctionRecorder:
         else:
             next(self.names)
             self.known[node] = node.meta.get("val")
+
+    def capture(self, node, tensor):
+        """What is written as a number within forward() has no other owner."""
+        readers = [user for user in node.users if user.target is not torch.ops.aten.lift_fresh_copy.default]
+        if readers and has_contents(tensor):
+            place = place_of(readers[0])
+            self.owner.captured.setdefault(id(tensor), (tensor, place["file"], place["line"]))
+        return tensor
 
     def variable(self, target):
         name = self.owner.names.get(id(self.tensors[target]))

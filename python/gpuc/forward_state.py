@@ -13,8 +13,9 @@ import traceback
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from gpuc.contents import SIMPLE, Contents, has_contents
 from gpuc.custom_gradients import put
 from gpuc.errors import Problem, refuse
 from gpuc.lines import own_name, user_line
@@ -22,7 +23,6 @@ from gpuc.lines import own_name, user_line
 OF_EVERY_MODULE = frozenset(vars(torch.nn.Module()))
 NAMES_OF_EVERY_MODULE = frozenset(dir(torch.nn.Module()))  # Those of its class, too.
 PASSES_OF_DRAWS = 4  # By other random numbers.
-SIMPLE = (bool, int, float, str, type(None))
 COPIED = (list, dict, set)
 MOST_NUMBERS = 64  # That are compared of a constant.
 
@@ -160,16 +160,33 @@ def computes_alike(module, args, kwargs, ops):
             return False
 
 
+def reads_of(module, args, kwargs):
+    """The ops of a pass that leaves nothing behind, in evaluation, and what it reads, as check_repetition gives them."""
+    fake = FakeTensorMode(allow_non_fake_inputs=True)
+    with Attributes(module), same_random():
+        try:
+            with Reads() as reads:
+                ops = run_without_numbers(module, args, kwargs, fake).ops
+        except Exception:
+            return None, []
+        return ops, reads.left_alone(module)
+
+
 class Reads:
-    """The numbers, words and truth values in attributes of modules that are read meanwhile."""
+    """The attributes of modules that are read meanwhile, with what they were: numbers, words and truth values, and what holds such."""
 
     def __enter__(self):
         self.found, self.undo = {}, contextlib.ExitStack()
 
         def recorded(module, name):
             value = object.__getattribute__(module, name)
-            if name not in NAMES_OF_EVERY_MODULE and is_plain(value):
-                self.found.setdefault((id(module), name), value)
+            if name not in NAMES_OF_EVERY_MODULE and (id(module), name) not in self.found:
+                if is_plain(value):
+                    self.found[id(module), name] = value
+                elif has_contents(value):
+                    self.found[id(module), name] = None  # It is read now.
+                    with _disable_current_modes():
+                        self.found[id(module), name] = Contents(module, name)
             return value
 
         put(self.undo, torch.nn.Module, "__getattribute__", recorded)
@@ -181,7 +198,14 @@ class Reads:
     def left_alone(self, root):
         named = {id(module): (own_name(path), module) for path, module in root.named_modules()}
         found = [(*named[key], name, value) for (key, name), value in self.found.items() if key in named]
-        return [each for each in found if is_same(each[3], getattr(each[1], each[2], None))]
+        return [each for each in found if is_as_it_was(*each[1:])]
+
+
+def is_as_it_was(module, name, value):
+    if not isinstance(value, Contents):
+        return is_same(value, getattr(module, name, None))
+    with _disable_current_modes():
+        return value.of is value.last
 
 
 def is_plain(value):

@@ -1,7 +1,10 @@
-"""What a compiled step keeps of a module: its layers and hooks, and the numbers, words and truth values that forward and the loss read.
+"""What a compiled step keeps of a module: its layers and hooks, and the numbers, words and truth values that forward and the loss read, in
+lists and dicts as well, and the tensors and arrays beside parameters and buffers, which have become constants.
 
 Who changes one of these, a temperature or a rate of dropout, means another training; but an attribute may be read and make no difference,
-as the number of an epoch does until the tenth. So what has changed is tried: a pass without numbers has to be the one that was compiled.
+as the number of an epoch does until the tenth, or be made anew where it does not fit, as a mask is. So what has changed is tried: passes
+without numbers, in training and in evaluation, have to be the ones that were compiled. They know no numbers of tensors: where one of these
+has changed, the module is recorded once more.
 """
 
 import contextlib
@@ -10,9 +13,10 @@ import torch
 from torch.utils import _pytree as pytree
 
 from gpuc.capture import Whole
+from gpuc.contents import Contents, Picture, read
 from gpuc.errors import Error
-from gpuc.forward_state import computes_alike, is_same
-from gpuc.named_values import named_values, read
+from gpuc.forward_state import Attributes, computes_alike, is_same
+from gpuc.named_values import named_values
 
 
 class Made:
@@ -30,19 +34,28 @@ class Made:
         return self.last if now == self.last else now
 
 
+class Constant:
+    """A tensor that the export has found."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+
 class Kept:
     """Entries as a step watches them: (what it is, whose attribute, None, attribute, value)."""
 
     def __init__(self, recorder, structure, leaves, tries):
         """`structure`: of a batch's args and kwargs, which are of the types and shapes of `leaves`. `tries`: else a change is refused untried, as
         where a pass takes all ranks."""
-        self.tries = tries
-        self.owners, self.ops = (recorder.net, recorder.loss), recorder.ops
+        self.tries, self.recorder, self.digest = tries, recorder, recorder.digest()
+        self.owners, self.passes, self.constants = (recorder.net, recorder.loss), recorder.passes, recorder.captured
         self.structure, self.leaves = structure, leaves
         self.whole = Whole(*self.owners)
         self.modes = [(module, module.training) for module in self.whole.modules()]
         self.parameters = {id(parameter): parameter for parameter in self.whole.parameters()}
-        self.entries = list(self.all(recorder.read)) if self.ops is not None else []  # What cannot be tried would be refused for nothing.
+        can_try = all(ops is not None for ops, *_ in self.passes)
+        self.entries = list(self.all(recorder.read)) if can_try else []  # What cannot be tried would be refused for nothing.
+        self.entries += self.other_constants()
 
     def all(self, attributes):
         for prefix, owner in zip(("", "loss."), self.owners):
@@ -50,9 +63,29 @@ class Kept:
                 made = Made(module)
                 yield called((prefix + path).rstrip(".")), made, None, "of", made.last
         for layer, module, name, value in attributes:
-            yield f"{name} of {called(layer)}", module, None, name, value
+            if isinstance(value, Contents):
+                yield from self.contents(f"{name} of {called(layer)}", value)
+            else:
+                yield f"{name} of {called(layer)}", module, None, name, value
         for label, owner, name, value in named_values(each for each in self.owners if each is not None):
-            yield label, owner, None, name, value
+            if isinstance(owner, Contents):
+                yield from self.contents(label, owner)
+            else:
+                yield label, owner, None, name, value
+
+    def contents(self, label, contents):
+        """Of a tensor only if the export has found it."""
+        tensors = contents.last.tensors
+        if not tensors or any(id(each) in self.constants for each in tensors):
+            yield label, contents, None, "of", contents.last
+
+    def other_constants(self):
+        """Tensors in no attribute that is watched, as in an object that a list has."""
+        known = {id(tensor) for _, owner, *_ in self.entries if isinstance(owner, Contents) for tensor in owner.last.tensors}
+        for tensor, file, line in self.constants.values():
+            if id(tensor) not in known:
+                contents = Contents(Constant(tensor), "tensor")
+                yield (f"{file}:{line}: a tensor" if file else "a tensor") + " that is read there", contents, None, "of", contents.last
 
     def check(self, entry):
         """The entry to watch from now on; an error if the step would compute something else."""
@@ -60,37 +93,50 @@ class Kept:
         now = read(owner, name)
         if now is before or is_same(before, now):
             return entry
-        if not self.is_alike():
+        if not self.is_alike(before):
             if isinstance(owner, Made):
                 raise Error(f"{what} has another forward(), other layers, parameters or hooks than when the step was compiled: compile again, or put back what it had")
-            raise Error(f"{what} is {now!r}, and was {before!r} when the step was compiled: compile again, or set it back; what is to change "
-                        "from step to step is a buffer, register_buffer(…), or an input")  # fmt: skip
+            what = f"{what} holds something else than" if isinstance(owner, Contents) else f"{what} is {now!r}, and was {before!r}"
+            raise Error(f"{what} when the step was compiled: compile again, or set it back; what is to change from step to step is a buffer, "
+                        "register_buffer(…), or an input")  # fmt: skip
         return self.accept(entry)
 
     def accept(self, entry):
         """The entry with what is there now."""
         _, owner, _, name, _ = entry
         now = read(owner, name)
-        if isinstance(owner, Made):
+        if isinstance(owner, (Made, Contents)):
             owner.last = now
         anew = (*entry[:4], now)
         self.entries = [each if each is not entry else anew for each in self.entries]
         return anew
 
-    def is_alike(self):
-        """Whether training, as it is now, is what was compiled."""
+    def is_alike(self, before):
+        """Whether training and evaluation, as they are now, are what was compiled; `before` is what has changed."""
         if not self.tries or any(id(parameter) not in self.parameters for parameter in self.whole.parameters()):
             return False
-        leaves = [torch.empty(shape, dtype=dtype) for dtype, shape in self.leaves]
-        with self.compiled_modes():
-            return computes_alike(self.whole, *pytree.tree_unflatten(leaves, self.structure), self.ops)
+        leaves = [torch.zeros(shape, dtype=dtype) for dtype, shape in self.leaves]
+        batch = pytree.tree_unflatten(leaves, self.structure)
+        if isinstance(before, Picture) and (before.tensors or before.has_arrays):
+            return self.is_recorded_alike(batch)
+        return all(self.has_ops(batch, *each) for each in self.passes)
+
+    def is_recorded_alike(self, batch):
+        with self.in_modes(self.modes), Attributes(self.whole):
+            try:
+                return self.recorder.again(*batch).digest() == self.digest
+            except Exception:
+                return False
+
+    def has_ops(self, batch, ops, is_training, derives):
+        with self.in_modes(self.modes if is_training else [(module, False) for module, _ in self.modes]), torch.set_grad_enabled(derives):
+            return computes_alike(self.whole, *batch, ops)
 
     @contextlib.contextmanager
-    def compiled_modes(self):
-        """A module may be in eval mode where it is evaluated."""
-        now = [(module, module.training) for module, _ in self.modes]
+    def in_modes(self, modes):
+        now = [(module, module.training) for module, _ in modes]
         try:
-            put_into(self.modes)
+            put_into(modes)
             yield
         finally:
             put_into(now)

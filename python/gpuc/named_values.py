@@ -4,6 +4,7 @@ Found by the names in the code of the loss, of the module's own methods and of t
 one of them makes a difference is tried when it changes (kept.py).
 """
 
+import dis
 import functools
 import inspect
 import sys
@@ -11,10 +12,10 @@ import types
 
 import torch
 
+from gpuc.contents import NONE, Contents, has_contents, read
 from gpuc.forward_state import is_plain
 
-MOST_FUNCTIONS = 2000
-NONE = object()
+MOST_FUNCTIONS, MOST_DEEP = 2000, 5
 
 
 def named_values(owners):
@@ -65,34 +66,32 @@ class Search:
                 self.add(name, reader, cell, "cell_contents", names)
         space = sys.modules.get(function.__module__)
         if space is not None and vars(space) is function.__globals__:
-            for name in names & vars(space).keys():
+            for name in globals_in(function.__code__) & vars(space).keys():
                 self.add(name, reader, space, name, names)
         for name in names & fields_of(instance) if instance is not None else ():  # A module's own are seen as they are read.
-            if not isinstance(instance, torch.nn.Module) or not is_plain(read(instance, name)):
+            value = read(instance, name)
+            if not isinstance(instance, torch.nn.Module) or not (is_plain(value) or has_contents(value)):
                 self.add(name, reader, instance, name, names)
 
-    def add(self, label, reader, owner, attribute, names):
+    def add(self, label, reader, owner, attribute, names, depth=0):
         value = read(owner, attribute)
+        key = (id(owner.entries), owner.key) if isinstance(owner, Item) else (id(owner), attribute)
+        if key in self.found or depth > MOST_DEEP:
+            return
         if is_plain(value):
-            self.found.setdefault((id(owner), attribute), (f"{label}, which {reader} reads,", owner, attribute, value))
+            self.found[key] = f"{label}, which {reader} reads,", owner, attribute, value
         elif isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
             self.look_at(value)
-        elif isinstance(value, dict):
-            for key in names & {each for each in value if isinstance(each, str)}:
-                if is_plain(value[key]):
-                    self.found.setdefault((id(value), key), (f"{label}[{key!r}], which {reader} reads,", Item(value, key), "value", value[key]))
-        else:
-            for name in names & fields_of(value):
-                if is_plain(field := read(value, name)):
-                    self.found.setdefault((id(value), name), (f"{label}.{name}, which {reader} reads,", value, name, field))
-
-
-def read(owner, attribute):
-    """An object where there is none: others' __getattr__ may fail in any way."""
-    try:
-        return getattr(owner, attribute)
-    except Exception:
-        return NONE
+        elif isinstance(value, dict) and (known := names & {each for each in value if isinstance(each, str)}):
+            for each in sorted(known):
+                self.add(f"{label}[{each!r}]", reader, Item(value, each), "value", names, depth + 1)
+        elif has_contents(value):
+            contents = Contents(owner, attribute)
+            self.found[key] = f"{label}, which {reader} reads,", contents, "of", contents.last
+        elif (id(value), reader) not in self.seen:  # None of a circle is looked at twice.
+            self.seen.add((id(value), reader))
+            for name in sorted(names & fields_of(value)):
+                self.add(f"{label}.{name}", reader, value, name, names, depth + 1)
 
 
 def own_functions(kind):
@@ -105,11 +104,19 @@ def is_of_torch(function):
     return (function.__module__ or "").partition(".")[0] in ("torch", "gpuc")
 
 
+def inner_of(code):
+    return [each for each in code.co_consts if isinstance(each, types.CodeType)]
+
+
+def globals_in(code):
+    own = {each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return own.union(*map(globals_in, inner_of(code)))
+
+
 def names_in(code):
     """And words, which may be keys."""
-    inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
     words = [each for each in code.co_consts if isinstance(each, str)]
-    return {name for name in (*code.co_names, *code.co_freevars, *words) if not name.startswith("__")}.union(*map(names_in, inner))
+    return {name for name in (*code.co_names, *code.co_freevars, *words) if not name.startswith("__")}.union(*map(names_in, inner_of(code)))
 
 
 def fields_of(value):

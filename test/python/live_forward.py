@@ -623,6 +623,59 @@ class Kept(Case):
         with self.assertRaisesRegex(gpuc.Error, "options.rate, which .*Scaled.forward reads, is 3, and was 2 when the step was compiled"):
             step.evaluate([batch])
 
+    def test_what_holds_numbers(self):
+        """In lists and dicts, at any depth, and of tensors and arrays that are no buffers."""
+        Rates = collections.namedtuple("Rates", ["of", "other"])
+        options = types.SimpleNamespace(model=types.SimpleNamespace(rate=[1.0, 2.0]), table={"of": {"rate": 1.0}})
+        for name, change, between in (
+            ("list of the module holds something else than when", lambda net: net.list[1].update(rate=net.list[1]["rate"] + 1), lambda net, x: x * net.list[1]["rate"]),
+            ("row of the module", lambda net: net.row.mul_(2), lambda net, x: x * net.row),
+            ("row of the module", lambda net: setattr(net, "row", torch.ones(8) * 3), lambda net, x: x * net.row),
+            ("array of the module", lambda net: np.multiply(net.array, 2, out=net.array), lambda net, x: x * torch.from_numpy(net.array)),
+            ("rates of the module", lambda net: net.rates.of[0].add_(1), lambda net, x: x * net.rates.of[0]),
+            ("live_forward.py:[0-9]+: a tensor that is read there", lambda net: net.object.tensor.add_(1), lambda net, x: x * net.object.tensor),
+            ("options.model.rate, which .* reads,", lambda net: options.model.rate.append(3), lambda net, x: x * sum(options.model.rate)),
+            (r"options.table\['of'\]\['rate'\], which .* reads, is [0-9.]+, and was", lambda net: options.table["of"].update(rate=options.table["of"]["rate"] + 1),
+             lambda net, x: x * options.table["of"]["rate"]),
+        ):  # fmt: skip
+            with self.subTest(name):
+                self.changed(name, change, between, list=[0, {"rate": 1}], row=torch.ones(8), array=np.ones(8), rates=Rates([torch.ones(1)], 0),
+                             object=types.SimpleNamespace(tensor=torch.ones(1)))  # fmt: skip
+
+    def test_what_evaluation_alone_reads(self):
+        for tau in (1.0, torch.ones(1), [1.0]):
+            net, step, batch = self.step(lambda net, x: x if net.training else x * (net.tau[0] if isinstance(net.tau, list) else net.tau), tau=tau)
+            step.evaluate([batch])
+            net.tau = [2.0] if isinstance(tau, list) else 2 * tau
+            with self.subTest(tau), self.assertRaisesRegex(gpuc.Error, "tau of the module (is 2.0, and was 1.0|holds something else than) when"):
+                step.evaluate([batch])
+
+    def test_what_holds_the_same(self):
+        """Nor what is not read, or makes no difference, or is made anew in each pass."""
+        net, step, batch = self.step(lambda net, x: x * net.tau * torch.tensor([2.0], dtype=x.dtype) + (net.list[1] if net.list[0] > 5 else 0),
+                                     tau=torch.ones(8), list=[0, 1], other=torch.ones(1), seen=[])  # fmt: skip
+        for index in range(100):
+            step(*batch)
+            net.tau, net.other, net.list = torch.ones(8), torch.ones(index), [index // 20, index]
+            net.seen.append(index)
+        step.evaluate([batch])
+
+    def test_what_is_made_anew_where_it_does_not_fit(self):
+        def masked(net, x):
+            if net.mask.shape[0] != len(x):
+                net.mask = row.repeat(len(x), 1)
+            return x * (net.mask * (net.scale if len(net.mask) == 4 else 1)).mean(1)[:, None]
+
+        row = torch.linspace(0.5, 1.5, 90, dtype=torch.float64)
+        net, step, batch = self.step(masked, mask=row.repeat(4, 1), scale=1.0)
+        expected = step(*batch)
+        for rows in (5, 4):
+            net(torch.zeros(rows, 5).double())
+            self.assertLess(step.evaluate([batch]).loss, expected)
+        net.mask = torch.zeros(4, 90).double()
+        with self.assertRaisesRegex(gpuc.Error, "mask of the module holds something else than when"):
+            step.evaluate([batch])
+
     def test_a_layer(self):
         for change in (
             lambda net: setattr(net, "drop", nn.Tanh()),

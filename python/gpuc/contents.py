@@ -1,0 +1,99 @@
+"""What lies in a value that a compiled step keeps: the numbers of tensors and arrays, and of lists and dicts what they hold, at any depth."""
+
+import sys
+import zlib
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+from gpuc.batches import bytes_of
+
+SIMPLE = (bool, int, float, str, type(None))
+HOLDERS = (list, tuple, dict, set)
+MOST_PARTS = 10000  # That are looked at of a list; what is longer is that list.
+NONE = object()
+
+
+def read(owner, attribute):
+    """An object where there is none: others' __getattr__ may fail in any way."""
+    try:
+        return getattr(owner, attribute)
+    except Exception:
+        return NONE
+
+
+def is_array(value):
+    return "numpy" in sys.modules and isinstance(value, sys.modules["numpy"].ndarray) and value.dtype != object
+
+
+def has_contents(value):
+    """Whether it may be the same object and hold something else."""
+    return isinstance(value, HOLDERS) or is_array(value) or is_dense(value)
+
+
+def is_dense(value):
+    return isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor) and value.layout == torch.strided and value.device.type == "cpu"
+
+
+class Contents:
+    """Of an attribute, as one object until that changes."""
+
+    def __init__(self, owner, attribute):
+        self.owner, self.attribute, self.last = owner, attribute, None
+        self.last = self.of
+
+    @property
+    def of(self):
+        now = read(self.owner, self.attribute)
+        return self.last if self.last and self.last.is_of(now) else Picture(now)
+
+
+class Picture:
+    """A value as it was. Tensors that nobody has written since are taken by their word."""
+
+    def __init__(self, value):
+        self.versions, self.held = {}, []  # By the identity of a tensor: itself, its version, its numbers. What is known by identity alone.
+        self.has_arrays, self.parts = False, 0
+        self.form = self.form_of(value)
+
+    def is_of(self, value):
+        held, self.parts = len(self.held), 0
+        is_same = self.form_of(value) == self.form
+        del self.held[held:]
+        return is_same
+
+    @property
+    def tensors(self):
+        return [tensor for tensor, _, _ in self.versions.values()]
+
+    def form_of(self, value):
+        self.parts += 1
+        if isinstance(value, SIMPLE):
+            return type(value), repr(value)
+        if self.parts > MOST_PARTS:
+            return self.identity_of(value)
+        if isinstance(value, (list, tuple)):
+            return type(value), *map(self.form_of, value)
+        if isinstance(value, dict):
+            return type(value), *((self.form_of(key), self.form_of(each)) for key, each in value.items())
+        if isinstance(value, set):
+            return type(value), frozenset(map(self.form_of, value))
+        if is_dense(value) and not isinstance(value, torch.nn.Parameter):  # Which training changes.
+            return self.form_of_tensor(value)
+        if is_array(value):
+            self.has_arrays = True
+            return value.shape, str(value.dtype), zlib.crc32(value.tobytes())
+        return self.identity_of(value)
+
+    def identity_of(self, value):
+        self.held.append(value)  # So that no other object gets it.
+        return id(value)
+
+    def form_of_tensor(self, tensor):
+        version = None if tensor.is_inference() else tensor._version
+        known = self.versions.get(id(tensor))
+        if known and version is not None and known[1] == version:
+            return known[2]
+        form = tuple(tensor.shape), str(tensor.dtype), zlib.crc32(bytes_of(tensor.detach()))
+        self.versions[id(tensor)] = tensor, version, form
+        return form
