@@ -14,6 +14,8 @@ import traceback
 import torch
 from torch.autograd import grad
 from torch.autograd.function import FunctionCtx, FunctionMeta, once_differentiable
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.checkpoint import CheckpointFunction
 
@@ -196,7 +198,8 @@ def grad_mode():
 
 def with_gradient(call):
     """The outputs, so that their gradient is backward()'s."""
-    plain = tuple(each.detach() if wanted else each for each, wanted in zip(call.args, call.wanted))
+    with torch._C.DisableTorchFunction():  # What forward() does to them is not looked at.
+        plain = tuple(each.detach() if wanted else each for each, wanted in zip(call.args, call.wanted))
     ctx, outputs = call.run(plain)
     if getattr(ctx, "dirty_tensors", None):
         refuse_here(f"{call.function.__name__} changes its input in place, and has a gradient of its own: {CURE}")
@@ -235,6 +238,8 @@ def checkpointed(ctx, run_function, preserve_rng_state, *args):
     """torch.utils.checkpoint: what is computed again is the plan's to choose."""
     if not is_recording_gradients():
         return run_function(*args)
+    if not any(isinstance(each, torch.Tensor) and each.requires_grad for each in args):  # PyTorch warns that there are no gradients then.
+        return pytree.tree_map_only(torch.Tensor, torch.Tensor.detach, run_function(*args))
     with grad_mode():
         return run_function(*args)
 
@@ -246,6 +251,44 @@ def refuse_here(text):
 
 def refuse_hook(*_):
     refuse_here(f"a hook on a tensor, which a compiled step does not call: {CURE}")
+
+
+NO_WRITES = ("requires_grad_", "detach_", "share_memory_", "rename_", "swapaxes_", "squeeze_", "unsqueeze_", "t_", "transpose_")
+OPERATORS = {f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "matmul")}
+
+
+class Writes(TorchFunctionMode):
+    """Refuses writes that autograd does not see: the value is a new one, and the gradient goes on as if it were the old. The export would have
+    it be the gradient of what was written."""
+
+    def __init__(self):
+        super().__init__()
+        self.detached = {}  # By the identity of its memory: a tensor that has none of the gradient of another one there.
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        name, first = getattr(function, "__name__", ""), args[0] if args else None
+        for written in (first if is_write(name) else None, (kwargs or {}).get("out")):
+            if is_float(written):
+                self.check(written)
+        out = function(*args, **(kwargs or {}))
+        if name == "detach" and is_float(first) and first.requires_grad:
+            self.detached[memory_of(out)] = out
+        return out
+
+    def check(self, tensor):
+        if tensor.requires_grad and not tensor.is_leaf and not torch.is_grad_enabled():
+            refuse_here("changes a tensor in place under torch.no_grad, and the gradient would not know: write it as x = x + (new - x).detach()")
+        if not tensor.requires_grad and memory_of(tensor) in self.detached:
+            refuse_here("changes a tensor in place by what detach() gave, and the gradient would not know: write detach().clone(), or, if the tensor "
+                        "itself is to change, x = x + (new - x).detach()")  # fmt: skip
+
+
+def is_write(name):
+    return name == "__setitem__" or name in OPERATORS or (name.endswith("_") and not name.endswith("__") and name not in NO_WRITES)
+
+
+def memory_of(tensor):
+    return tensor.untyped_storage()._cdata
 
 
 def all_functions(base=torch.autograd.Function):
@@ -272,6 +315,7 @@ def custom_gradients():
         put(undo, FunctionMeta, "__init__", make_captured)
         for name in ("register_hook", "register_post_accumulate_grad_hook"):
             put(undo, torch.Tensor, name, refuse_hook)
+        undo.enter_context(Writes())
         yield
 
 

@@ -284,6 +284,47 @@ class Gradients(Case):
         for reentrant in (False, True):
             self.trains(lambda net, x, way=reentrant: checkpoint(torch.tanh, x, use_reentrant=way))
 
+    def test_what_a_reentrant_checkpoint_has_no_gradient_of(self):
+        """Eager mode warns, and trains no layer that takes no gradient's argument."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.trains(lambda net, x: x + checkpoint(net.inner, x.detach(), use_reentrant=True), inner=nn.Linear(8, 8))
+
+    def test_writes_that_autograd_does_not_see(self):
+        def halved(net, x):
+            with torch.no_grad():
+                x.mul_(0.5)
+            return x
+
+        def set_to_none(net, x):
+            with torch.no_grad():
+                x[:, 0] = 0
+            return x
+
+        def by_detached(net, x):
+            same = x.detach()
+            same += 1
+            return x
+
+        def by_out(net, x):
+            with torch.no_grad():
+                torch.clamp(x, -0.1, 0.1, out=x)
+            return x
+
+        def seen(net, x):
+            with torch.no_grad():
+                net.mean.mul_(0.9).add_(x.mean(0), alpha=0.1)
+                scale = x.abs().sum(1, keepdim=True).clamp_(min=0.5)
+            bounded = x.detach().clone().clamp_(-0.1, 0.1)
+            x = x + (bounded - x).detach()
+            x[:, 0] = 0.5
+            return x / scale
+
+        for wrong, line, text in ((halved, 2, "under torch.no_grad"), (set_to_none, 2, "under torch.no_grad"), (by_detached, 2, "by what detach\\(\\) gave"),
+                                  (by_out, 2, "under torch.no_grad")):  # fmt: skip
+            self.refused(f"{__file__}:{wrong.__code__.co_firstlineno + line}: changes a tensor in place {text}", wrong)
+        self.trains(seen)
+
     def test_what_is_no_derivative(self):
         line = self.test_what_is_no_derivative.__func__.__code__.co_firstlineno + 2
         between = lambda net, x: Clip.apply(x)  # noqa: E731
