@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontend/onnx/Activations.h"
+#include "frontend/onnx/Formulas.h"
 #include "frontend/torch/OpTable.h"
 
 namespace gpuc::torch {
@@ -14,6 +16,13 @@ namespace {
 enum Reduction { kNone, kMean, kSum };
 
 Reduction reductionOf(OpScope &op) { return static_cast<Reduction>(op.integer("reduction", kMean)); }
+
+/// Whether the dialect has an op for it: one that gives a sum, over rows that are those of the batch or a
+/// multiple of them, since it is by rows that padding is left out.
+bool isOfDialect(OpScope &op, const Tensor &prediction) {
+  const int64_t rows = prediction.rank() == 0 ? 1 : prediction.extent(0);
+  return reductionOf(op) != kNone && rows % op.batch == 0;
+}
 
 /// The mean or the sum of (sum, count).
 void outputReduced(OpScope &op, const std::vector<Tensor> &pair, double scale = 1) {
@@ -44,16 +53,52 @@ Tensor classesLast(const Tensor &scores) {
   return transpose(scores, permutation);
 }
 
+/// A number for each class, beside scores whose last dimension is that of classes.
+Tensor besideClasses(const Tensor &weight, const Tensor &scores) {
+  return onnx::beside(weight, scores.rank() - 1, scores.rank());
+}
+
 /// -Σ target · log softmax over classes, where the target is a distribution.
 void lowerSoftCrossEntropy(OpScope &op, const Tensor &scores, Tensor target) {
-  if (op.has("weight"))
-    return void(op.fail("weights with a target of probabilities are not supported"));
   Tensor last = classesLast(scores);
   target = classesLast(target);
   if (const double smoothing = op.number("label_smoothing", 0); smoothing != 0)
     target = target * (1 - smoothing) + smoothing / static_cast<double>(last.extent(last.rank() - 1));
   Tensor products = target * along("log_softmax", last, -1);
-  outputReduced(op, unary("neg", reduce("sum", products, {last.rank() - 1}, /*keep=*/false)));
+  if (op.has("weight"))
+    products = products * besideClasses(op.tensor("weight"), products);
+  Tensor losses = unary("neg", reduce("sum", products, {last.rank() - 1}, /*keep=*/false));
+  outputReduced(op, losses);
+}
+
+/// What a label names of the last dimension of `scores`.
+Tensor namedBy(const Tensor &labels, const Tensor &scores) {
+  Tensor indices = unsqueeze(labels, {labels.rank()});
+  Tensor flat = reshape(scores, {onnx::countOf(scores.shape(), 0, scores.rank())});
+  return reshape(onnx::gather(flat, onnx::linearize(scores, indices, scores.rank() - 1), 0), labels.shape());
+}
+
+/// A class loss as a formula, each label's or the mean or sum of all.
+void lowerClassLosses(OpScope &op, Tensor logs, const Tensor &labels, int64_t ignored) {
+  Tensor counts = compare("ne", labels, like(labels, static_cast<double>(ignored)));
+  Tensor known = select(counts, labels, like(labels, 0));
+  Tensor losses = unary("neg", namedBy(known, logs)), weight = like(losses, 1);
+  if (op.has("weight")) {
+    Tensor given = cast(op.tensor("weight"), logs.type());
+    weight = reshape(onnx::gather(given, known, 0), labels.shape());
+    losses = losses * weight;
+    logs = logs * besideClasses(given, logs);
+  }
+  if (const double smoothing = op.number("label_smoothing", 0); smoothing != 0) {
+    Tensor all = unary("neg", reduce("sum", logs, {logs.rank() - 1}, /*keep=*/false));
+    losses = losses * (1 - smoothing) + all * (smoothing / static_cast<double>(logs.extent(logs.rank() - 1)));
+  }
+  losses = select(counts, losses, like(losses, 0));
+  if (reductionOf(op) != kMean)
+    return outputReduced(op, losses);
+  const Shape everywhere = onnx::dimsFrom(0, losses.rank());
+  op.output(reduce("sum", losses, everywhere, false) /
+            reduce("sum", select(counts, weight, like(weight, 0)), everywhere, false));
 }
 
 void lowerClassLoss(OpScope &op, const char *name) {
@@ -64,12 +109,14 @@ void lowerClassLoss(OpScope &op, const char *name) {
     return lowerSoftCrossEntropy(op, scores, labels);
   if (scores.rank() < 2)
     return void(op.fail("scores of shape " + toString(scores.shape()) + " have no batch: put one in front"));
-  if (reductionOf(op) == kNone)
-    return void(op.fail("reduction='none' is not supported: 'mean' or 'sum'"));
   const int64_t ignored = op.integer("ignore_index", -100);
   limitRange(labels, scores.extent(1), ignored);
+  Tensor last = classesLast(scores);
+  if (!isOfDialect(op, last))
+    return lowerClassLosses(op, std::string(name) == "nll" ? last : along("log_softmax", last, -1), labels,
+                            ignored);
   Emitter &e = op.emitter;
-  std::vector<Tensor> operands = {classesLast(scores), labels};
+  std::vector<Tensor> operands = {last, labels};
   const bool weighted = op.has("weight");
   if (weighted)
     operands.push_back(op.tensor("weight"));
@@ -95,36 +142,51 @@ std::optional<std::pair<Tensor, Tensor>> readPair(OpScope &op) {
   return std::pair(broadcastTo(prediction, *shape), broadcastTo(target, *shape));
 }
 
+/// Up to `delta` the square, beyond it a line.
+Tensor huber(const Tensor &difference, double delta) {
+  Tensor size = unary("abs", difference);
+  return select(compare("lt", size, delta), difference * difference * 0.5, (size - 0.5 * delta) * delta);
+}
+
 void lowerElementLoss(OpScope &op, const char *name) {
   auto pair = readPair(op);
   if (!pair)
     return;
-  if (reductionOf(op) == kNone) {
+  const std::string kind = name;
+  // Over beta huber is smooth_l1.
+  const double delta = op.number(op.has("beta") ? "beta" : "delta", 1);
+  const double scale = op.node.op.starts_with("smooth") ? 1 / delta : 1;
+  if (kind == "huber" && delta <= 0)
+    return void(op.fail("beta is not above 0: use l1_loss"));
+  if (!isOfDialect(op, pair->first)) {
     Tensor difference = pair->first - pair->second;
-    if (std::string(name) == "huber")
-      return void(op.fail("reduction='none' is not supported: 'mean' or 'sum'"));
-    return op.output(std::string(name) == "mse" ? difference * difference : unary("abs", difference));
+    Tensor losses = kind == "mse"     ? difference * difference
+                    : kind == "huber" ? huber(difference, delta)
+                                      : unary("abs", difference);
+    return outputReduced(op, scale == 1 ? losses : losses * scale);
   }
   Emitter &e = op.emitter;
   std::vector<mlir::NamedAttribute> attributes;
-  double scale = 1;
-  if (std::string(name) == "huber") {
-    // Over beta huber is smooth_l1.
-    const double delta = op.number(op.has("beta") ? "beta" : "delta", 1);
-    if (delta <= 0)
-      return void(op.fail("beta is not above 0: use l1_loss"));
-    scale = op.node.op.starts_with("smooth") ? 1 / delta : 1;
+  if (kind == "huber")
     attributes.push_back(e.attribute("delta", delta));
-  }
   outputReduced(op, e.emit(name, {pair->first, pair->second}, attributes), scale);
+}
+
+/// (1 - target) · x + (1 + (pos_weight - 1) · target) · softplus(-x), times the weight.
+void lowerBceLosses(OpScope &op, const Tensor &scores, const Tensor &target) {
+  Tensor ofOnes = onnx::activationNamed("softplus")->formula(unary("neg", scores), 0, 0);
+  if (op.has("pos_weight"))
+    ofOnes = ofOnes * ((op.tensor("pos_weight") - 1) * target + 1);
+  Tensor losses = (1.0 - target) * scores + ofOnes;
+  outputReduced(op, op.has("weight") ? losses * op.tensor("weight") : losses);
 }
 
 void lowerBceWithLogits(OpScope &op) {
   auto pair = readPair(op);
   if (!pair)
     return;
-  if (op.has("weight") || reductionOf(op) == kNone)
-    return void(op.fail("weight and reduction='none' are not supported: pos_weight, 'mean' or 'sum'"));
+  if (op.has("weight") || !isOfDialect(op, pair->first))
+    return lowerBceLosses(op, pair->first, pair->second);
   std::vector<Tensor> operands = {pair->first, pair->second};
   const bool weighted = op.has("pos_weight");
   if (weighted)
@@ -137,14 +199,13 @@ void lowerBce(OpScope &op) {
   auto pair = readPair(op);
   if (!pair)
     return;
-  if (op.has("weight"))
-    return void(op.fail("weight is not supported"));
   auto logarithm = [](const Tensor &x) {
     Tensor bounded = unary("log", x);
     return binary("max", bounded, like(bounded, -100));
   };
   const auto &[p, target] = *pair;
-  outputReduced(op, unary("neg", target * logarithm(p) + (1.0 - target) * logarithm(1.0 - p)));
+  Tensor losses = unary("neg", target * logarithm(p) + (1.0 - target) * logarithm(1.0 - p));
+  outputReduced(op, op.has("weight") ? losses * op.tensor("weight") : losses);
 }
 
 } // namespace

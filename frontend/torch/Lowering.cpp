@@ -143,6 +143,7 @@ private:
     if (isSound) {
       auto resolve = [&](const Reference &reference) { return this->resolve(reference); };
       OpScope scope(emitter_, node, resolve, randomIds_);
+      scope.batch = batch_;
       findOp(node.op)->lower(scope);
       isSound = checkResults(scope);
       values_[node.name] = std::move(scope.outputs);
@@ -178,6 +179,7 @@ private:
   void lowerFunction(const Function &function) {
     values_.clear(), read_.clear(), broken_.clear();
     randomIds_ = 0; // The same op draws the same, whichever function it is in.
+    batch_ = function.isLoss ? batchOf(function) : 1;
     builder_.setInsertionPointToEnd(module_->getBody());
     Location location = NameLoc::get(builder_.getStringAttr(function.name));
     SmallVector<Type> types;
@@ -242,7 +244,12 @@ private:
     return isa<FloatType>(tensor.getElementType()) && tensor.getNumElements() == 1;
   }
 
-  /// The batch is that of the first input.
+  /// That of the first input, or 1.
+  static int64_t batchOf(const Function &function) {
+    const bool hasRows = !function.inputs.empty() && !function.inputs.front().shape.empty();
+    return hasRows ? function.inputs.front().shape.front() : 1;
+  }
+
   void addRecipe() {
     auto loss = llvm::find_if(graph_.functions, [](const Function &f) { return f.name == "loss"; });
     if (loss == graph_.functions.end() || !out_.problems.empty())
@@ -250,10 +257,9 @@ private:
     builder_.setInsertionPointToEnd(module_->getBody());
     auto recipe = ir::RecipeOp::create(builder_, NameLoc::get(builder_.getStringAttr("recipe")),
                                        FlatSymbolRefAttr::get(&context_, "loss"), FlatSymbolRefAttr());
-    const bool hasRows = !loss->inputs.empty() && !loss->inputs.front().shape.empty();
-    const int64_t batch = hasRows ? loss->inputs.front().shape.front() : 1;
+    const int64_t batch = batchOf(*loss);
     recipe.setBatch(batch);
-    if (hasRows)
+    if (!loss->inputs.empty() && !loss->inputs.front().shape.empty())
       markRows(module_->lookupSymbol<func::FuncOp>("loss"), batch);
     recipe.setOptimizerAttr(
         ir::SpecAttr::get(&context_, "sgd", builder_.getDictionaryAttr(emitter_.attribute("lr", 1e-3))));
@@ -282,7 +288,7 @@ private:
   std::map<std::string, std::vector<Tensor>> values_; ///< Of nodes and inputs.
   std::map<std::string, Tensor> read_;                ///< Variables.
   std::set<std::string> broken_;                      ///< Nodes that could not be lowered.
-  int64_t randomIds_ = 0;
+  int64_t randomIds_ = 0, batch_ = 1;
 };
 
 } // namespace

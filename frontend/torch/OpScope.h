@@ -55,6 +55,8 @@ public:
   Emitter &emitter;
   const Node &node;
   std::vector<Tensor> outputs;
+  /// How many rows a batch has, where the op is of a loss.
+  int64_t batch = 1;
 
 private:
   template <typename Value> const Value *get(const char *name, const char *kind);

@@ -43,6 +43,9 @@ class Training(unittest.TestCase):
     def test_odd(self):
         self.check("odd")
 
+    def test_losses(self):
+        self.check("losses")
+
     def test_by_hand(self):
         self.check("by_hand")
 

@@ -167,6 +167,23 @@ class Derived(nn.Module):
         return F.mse_loss(self.last(stepped), y) + curve.square().mean()
 
 
+def many_losses(out, labels):
+    """Of single labels, or over other rows than the batch's, and with weights for elements."""
+    weight = torch.tensor([1.0, 2.0, 3.0], dtype=out.dtype)
+    classes, probabilities = out.view(4, 3, 2), out[:, 3:].softmax(1)
+    return (
+        F.cross_entropy(classes, labels, weight, label_smoothing=0.1, reduction="none").square().mean()
+        + F.cross_entropy(out[:3, :3], labels[:3, 0], weight, label_smoothing=0.1)
+        + F.cross_entropy(out[:, :3], probabilities, weight, label_smoothing=0.1)
+        + F.nll_loss(out[1:, :3].log_softmax(1), labels[1:, 1], reduction="sum")
+        + F.huber_loss(out[:3], out[1:].detach(), delta=0.4) + F.smooth_l1_loss(out, out.flip(0).detach(), beta=0.3, reduction="none").sum()
+        + F.mse_loss(out[:1], out[1:2]) + F.l1_loss(out[:1], out[1:2] - 3)
+        + F.binary_cross_entropy_with_logits(out[:, :3], probabilities.detach(), weight, pos_weight=weight, reduction="none").square().mean()
+        + F.binary_cross_entropy_with_logits(out[:3, :3], probabilities[:3].detach(), pos_weight=weight)
+        + F.binary_cross_entropy(out[:, :3].sigmoid(), probabilities.detach(), weight)
+    )  # fmt: skip
+
+
 def odd():
     net = Odd().to(torch.float64).train()
     net.norm.eval()
@@ -200,6 +217,8 @@ def cases():
                 (torch.randn(4, 4, dtype=f64), torch.randn(4, 2, dtype=f64))),
         "by_hand": (ByHand().to(f64), nn.SmoothL1Loss(beta=0.5), adamw,
                     (torch.randn(2, 4, 6, dtype=f64), torch.randn(2, 4, 6, dtype=f64))),
+        "losses": (nn.Linear(6, 6).to(f64), many_losses, sgd,
+                   (torch.randn(4, 6, dtype=f64), torch.tensor([[0, 1], [2, -100], [1, 1], [-100, 0]]))),
         "derived": (Derived().to(f64), None, sgd, (torch.randn(4, 3, dtype=f64), torch.randn(4, 1, dtype=f64))),
     }  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Writes Inputs/*.json: the graph of each of modules.py's cases, a batch, and the losses of eager steps from drawn values.
 
-    PYTHONPATH=build/python PYTHON-WITH-TORCH test/python/record.py
+    PYTHONPATH=build/python PYTHON-WITH-TORCH test/python/record.py [NAME …]
 """
 
 import json
@@ -60,4 +60,5 @@ def record(name, net, loss, make, batch):
 
 if __name__ == "__main__":
     for name, case in cases().items():
-        record(name, *case)
+        if name in sys.argv[1:] or not sys.argv[1:]:
+            record(name, *case)
