@@ -24,6 +24,7 @@ from gpuc import _compiler
 from gpuc.batches import checksum_of
 from gpuc.contents import has_contents
 from gpuc.custom_gradients import custom_gradients
+from gpuc.decompositions import FORMULAS, without_questions
 from gpuc.errors import Error, Problem, refuse
 from gpuc.forward_state import AssignedBuffers, check_repetition, reads_of, same_random
 from gpuc.inner_gradients import has_gradients, inner_gradients, mark_inputs
@@ -37,8 +38,12 @@ RESERVED = {"accuracy", "evaluate", "init", "loss", "lr", "predict", "seed", "st
 MOST_CONSTANT_ELEMENTS = 1 << 16  # Larger ones are variables, so that the text stays small.
 
 
+class HangsOnValue(Error):
+    """A shape or a number of which only a tensor's value decides."""
+
+
 class Whole(torch.nn.Module):
-    """A module with its loss. Without one its first output, or its output's `loss`, is the loss."""
+    """A module with its loss. Without one its first output, or its output's `loss`, an attribute or a key, is the loss."""
 
     def __init__(self, net, loss):
         super().__init__()
@@ -53,7 +58,7 @@ class Whole(torch.nn.Module):
             out = self.net(*args, **kwargs)
             if isinstance(out, torch.Tensor):
                 return out
-            loss = getattr(out, "loss", None)
+            loss = out.get("loss") if isinstance(out, dict) else getattr(out, "loss", None)
             return loss if loss is not None else pytree.tree_leaves(out)[0]
         return self.loss(self.net(*args[:-1], **kwargs), args[-1])
 
@@ -124,7 +129,7 @@ def decompositions():
     """Of the ops that the compiler does not know."""
     known = {name for name, _ in _compiler.known_ops()}
     table = torch.export.default_decompositions().items()
-    return {op: rule for op, rule in table if str(op).removeprefix("aten.") not in known}
+    return {**{op: rule for op, rule in table if str(op).removeprefix("aten.") not in known}, **FORMULAS}
 
 
 def export(module, args, kwargs):
@@ -147,7 +152,8 @@ def export(module, args, kwargs):
 
 def capture_whole(module, args, kwargs):
     """One pass of the module."""
-    with same_random(), inner_gradients(), custom_gradients() if torch.is_grad_enabled() else contextlib.nullcontext():
+    gradients = custom_gradients() if torch.is_grad_enabled() else contextlib.nullcontext()
+    with same_random(), inner_gradients(), without_questions(), gradients:
         return torch.export.export(module, args, kwargs)
 
 
@@ -204,7 +210,7 @@ class Recorder:
         self.passes, self.read = [], []  # Without numbers: (ops, whether in training, whether gradients are on); attributes that they read.
         self.captured = {}  # By its identity: a tensor beside parameters and buffers, and a file and line that read it.
         self.derives = False  # Whether the module itself calls torch.autograd.grad.
-        self.problems = []
+        self.problems, self.unchecked = [], []
         for prefix, owner in (("", net), ("loss.", loss)):
             if isinstance(owner, torch.nn.Module):
                 self.declare_all(prefix, owner)
@@ -240,7 +246,7 @@ class Recorder:
         if tensor.dtype not in TYPES:
             raise Error(f"{tensor.dtype} is an element type that gpuc does not have")
         if not all(isinstance(extent, int) for extent in tensor.shape):
-            raise Error("has a shape that hangs on a tensor's value (nonzero, masked_select, unique), and a compiled step has "
+            raise HangsOnValue("has a shape that hangs on a tensor's value (nonzero, masked_select, unique), and a compiled step has "
                         "fixed shapes: use torch.where, or multiply by a mask")  # fmt: skip
         return {"type": TYPES[tensor.dtype], "shape": list(tensor.shape)}
 
@@ -347,6 +353,7 @@ class FunctionRecorder:
         self.tensors.update(module.named_buffers(remove_duplicate=False))
         self.references = {}  # By node: what stands for it.
         self.known = {}  # By node: its value, where that hangs on constants alone.
+        self.of_values = set()  # Nodes that are refused, as they hang on a tensor's value.
         self.inputs, self.nodes = [], []
 
     def record(self, name, outputs):
@@ -405,11 +412,15 @@ class FunctionRecorder:
             return self.take(node)
         if not node.users:
             # Nothing of a functional op is left then, but for what asserts something.
-            if "assert" in str(node.target) and "metadata" not in str(node.target):
-                self.refuse(node, "asserts something of a tensor's value, which a compiled step cannot: remove it")
+            if "assert" in str(node.target) and "metadata" not in str(node.target) and not self.hangs_on_values(node):
+                self.owner.unchecked.append(Problem("asserts something of a tensor's value, which a compiled step does not check", **place_of(node)))
             return None
+        if self.hangs_on_values(node):
+            return self.mark_as_refused(node)
         if getattr(node.target, "__name__", "") == "with_effects":
             name = str(node.args[1]).removeprefix("aten.")
+            if name.startswith("_linalg_check_errors"):  # Of an op that is refused, and says so.
+                return self.mark_as_refused(node)
             return self.refuse(node, f"{name} does more than to give a result, which an op of a compiled step cannot")
         if is_empty(node):
             value = node.meta["val"]
@@ -424,8 +435,19 @@ class FunctionRecorder:
         try:
             self.nodes.append({"name": node.name, "op": str(node.target).removeprefix("aten."),
                                "arguments": self.arguments(node), "results": self.specs(node), **self.used(node), **place_of(node)})  # fmt: skip
+        except HangsOnValue as error:
+            self.of_values.add(node)
+            self.refuse(node, str(error))
         except Error as error:
             self.refuse(node, str(error))
+        self.references[node] = {"node": node.name}
+
+    def hangs_on_values(self, node):
+        """Where a shape or a number does, what follows from it does: that is said once."""
+        return any(each in self.of_values for each in node.all_input_nodes)
+
+    def mark_as_refused(self, node):
+        self.of_values.add(node)
         self.references[node] = {"node": node.name}
 
     def refuse(self, node, text):
@@ -434,6 +456,8 @@ class FunctionRecorder:
 
     def take(self, node):
         source, index = node.args
+        if source in self.of_values:
+            self.of_values.add(node)
         if source in self.known:
             self.known[node] = self.known[source][index]
         else:
@@ -499,7 +523,7 @@ class FunctionRecorder:
         if isinstance(value, torch.Tensor):
             return [self.owner.spec(value)]
         if not isinstance(value, (list, tuple)):
-            raise Error("is a number that hangs on a tensor's value (.item()), which a compiled step does not know: "
+            raise HangsOnValue("is a number that hangs on a tensor's value (.item()), which a compiled step does not know: "
                         "keep it a tensor")  # fmt: skip
         return [self.owner.spec(each) for each in value]
 

@@ -69,6 +69,8 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     recorder.record_training(*part)
     recorder.record_evaluation(*part)
     text = lower(recorder.graph(type(net).__name__))
+    for line in dict.fromkeys(map(str, recorder.unchecked)):
+        ranks.warn(line, stacklevel=4)
     entries = reader.recipe(recorder.names) if reader else [("optimizer", optimizer)]
     for key, value in (("clip_norm", clip_norm), ("clip_value", clip_value), ("precision", precision), ("ema", ema)):
         if value is not None:

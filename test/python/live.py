@@ -310,7 +310,7 @@ class Lines(unittest.TestCase):
     def test_ops_that_are_not_there(self):
         self.at("self.fc(torch.fft.fft(x).real)", "torch.complex64 is an element type that gpuc does not have")
         self.at("self.fc(torch.special.i0(x))", "i0.default is not supported")
-        self.at("self.fc(x).median(dim=1, keepdim=True)[0]", "median.dim is not supported")
+        self.at("self.fc(x).cummax(1)[0]", "cummax.default is not supported")
 
     def test_many_that_are_not_there(self):
         """A line each, and what is wrong in it."""
@@ -324,8 +324,7 @@ class Lines(unittest.TestCase):
             "self.fc(x).mode(1)[0][:, None] + self.fc(x)": "mode.default is not supported",
             "self.fc(x) + F.grid_sample(x[None, None], torch.zeros(1, 1, 1, 2)).sum()": "grid_sampler_2d.default is not",
             "self.fc(x) + F.max_pool3d(x[None, None], 1).sum()": "max_pool3d_with_indices.default is not supported",
-            "self.fc(x) * torch.multinomial(x.softmax(1), 1)": "multinomial.default is not supported",
-            "self.fc(x[torch.randperm(4)])": "randperm.default is not supported",
+            "self.fc(x) * torch.poisson(x.abs()).sum()": "poisson.default is not supported",
         }.items():
             with self.subTest(body):
                 self.at(body, text)
@@ -369,7 +368,7 @@ class Lines(unittest.TestCase):
         self.assertEqual(self.error(net=Twice()).count("complex 1j"), 1)
 
     def test_ops_that_check_values(self):
-        self.at("self.fc(torch.linalg.solve(x[:, :4], x))", "_linalg_check_errors.default does more than to give a result")
+        self.at("self.fc(torch.linalg.solve(x[:, :4], x))", "_linalg_solve_ex.default is not supported")
 
     def test_all_of_them_at_once(self):
         self.at("self.fc(torch.special.i1(torch.special.i0(x)))", "i0.default is", "special_i1.default is")
