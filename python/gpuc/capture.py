@@ -310,6 +310,15 @@ class Recorder:
         known = {(id(module), name) for _, module, name, _ in self.read}
         self.read += [each for each in read if (id(each[1]), each[2]) not in known]
 
+    def variables_read(self):
+        """By the loss."""
+        found = set()
+        for function in self.functions:
+            if function["name"] == "loss":
+                leaves = [each for node in function["nodes"] for each in pytree.tree_leaves(list(node["arguments"].values()), is_leaf=is_reference)]
+                found |= {each["variable"] for each in [*leaves, *function["outputs"]] if is_reference(each) and "variable" in each}
+        return found
+
     def digest(self):
         """Of functions, with the numbers of all constants."""
         large = [checksum_of((tensor,), {}) for name, tensor in self.tensors.items() if name.startswith("constant.")]
@@ -553,6 +562,10 @@ class FunctionRecorder:
             elif spec.kind != OutputKind.TOKEN:  # What has effects is refused already.
                 self.refuse(node, "an input is changed in place, which would be the loader's batch: clone it first")
         return {"outputs": outputs[chosen], "assigned": assigned}
+
+
+def is_reference(value):
+    return isinstance(value, dict)
 
 
 def is_empty(node):

@@ -40,7 +40,7 @@ class Optimizer:
         ):
             known = ", ".join(sorted(FORMS))
             raise Error(f"the optimizer {name} is not supported: torch.optim has {known}, or give a recipe's text")
-        self.torch = optimizer
+        self.torch, self.groups = optimizer, []  # Those that a recipe has.
         self.check_hooks()
         self.name, self.keys = FORMS[name]
         if name == "Adam" and optimizer.defaults.get("decoupled_weight_decay"):
@@ -80,12 +80,18 @@ class Optimizer:
         """Of each group what a step has from its compilation: all but the rate. Groups, with keys and values."""
         return [(group, [(key, group[key]) for key in self.keys if key in group]) for group in self.torch.param_groups]
 
-    def recipe(self, names):
-        """Entries of the recipe; `names`: by the identity of a parameter, its variable."""
+    def recipe(self, names, read):
+        """Entries of the recipe; `names`: by the identity of a parameter, its variable; `read`: the variables that the loss reads.
+
+        A group of which nothing is trained, frozen or empty, is left out; `groups` are those that are not, the first always.
+        """
         groups = self.torch.param_groups
         entries = [("optimizer", f"{self.name}:" + ",".join([*self.numbers(groups[0]), "decay=all"])),
                    ("schedule", "given")]  # fmt: skip
+        self.groups = groups[:1]
         for group in groups[1:]:
-            match = ",".join(names[id(parameter)] for parameter in group["params"] if id(parameter) in names and parameter.numel())
-            entries.append(("groups", f"group:match=({match})," + ",".join(self.numbers(group))))
+            trained = [names[id(parameter)] for parameter in group["params"] if parameter.requires_grad and names.get(id(parameter)) in read]
+            if trained:
+                self.groups.append(group)
+                entries.append(("groups", f"group:match=({','.join(trained)})," + ",".join(self.numbers(group))))
         return entries

@@ -71,7 +71,7 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     text = lower(recorder.graph(type(net).__name__))
     for line in dict.fromkeys(map(str, recorder.unchecked)):
         ranks.warn(line, stacklevel=4)
-    entries = reader.recipe(recorder.names) if reader else [("optimizer", optimizer)]
+    entries = reader.recipe(recorder.names, recorder.variables_read()) if reader else [("optimizer", optimizer)]
     for key, value in (("clip_norm", clip_norm), ("clip_value", clip_value), ("precision", precision), ("ema", ema)):
         if value is not None:
             entries.append((key, str(value)))
@@ -394,10 +394,11 @@ class Step(Plan):
         self._groups_of_rates = []
         if not self._reader:
             return []
-        names = ["lr", *(f"lr/{i}" for i in range(1, len(self._reader.torch.param_groups)))]
-        groups = self._reader.torch.param_groups
-        self._groups_of_rates = [number for number, name in enumerate(names) if name in self._plan_variables]
-        return [[groups[number], self._view(names[number]), None] for number in self._groups_of_rates]
+        everyone, groups = self._reader.torch.param_groups, self._reader.groups
+        names = ["lr", *(f"lr/{i}" for i in range(1, len(groups)))]
+        found = [(group, name) for group, name in zip(groups, names) if name in self._plan_variables]
+        self._groups_of_rates = [next(number for number, each in enumerate(everyone) if each is group) for group, _ in found]
+        return [[group, self._view(name), None] for group, name in found]
 
     def _share_state(self):
         """opt.state's tensors become the plan's; its step counts are written when someone asks for them."""

@@ -142,6 +142,24 @@ class Loop(unittest.TestCase):
                 for scheduler in schedulers:
                     scheduler.step()
 
+    def test_groups_of_which_nothing_is_trained(self):
+        """Empty ones, frozen ones, and what the loss does not read: the rates of others stay theirs."""
+
+        def groups_of(net):
+            unused = nn.Linear(2, 2).double()
+            net.fc2.bias.requires_grad_(False)
+            net.unused = unused
+            groups = [[net.fc1.weight], [], [net.fc2.bias], list(unused.parameters()), [net.fc2.weight, net.fc1.bias]]
+            return torch.optim.AdamW([{"params": each, "lr": 0.1 / (number + 1)} for number, each in enumerate(groups)])
+
+        eager = twin(self.net)
+        self.optimizer, there = groups_of(self.net), groups_of(eager)
+        step = self.compile()
+        for rate in (0.2, 0.01, 0.05):
+            self.assertAlmostEqual(step(*self.batch), eager_losses(eager, self.loss, there, self.batch, 1)[0], delta=1e-10)
+            for optimizer in (self.optimizer, there):
+                optimizer.param_groups[4]["lr"] = optimizer.param_groups[2]["lr"] = rate
+
     def test_what_changes_after_compiling(self):
         step = self.compile()
         step(*self.batch)

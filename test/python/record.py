@@ -50,7 +50,7 @@ def record(name, net, loss, make, batch):
         if variable["role"] != "buffer":
             tensor = recorder.tensors[variable["name"]].data
             tensor.copy_(draw(variable["name"], tensor))
-    recording = {"graph": graph, "recipe": reader.recipe(recorder.names), "buffers": buffers,
+    recording = {"graph": graph, "recipe": reader.recipe(recorder.names, recorder.variables_read()), "buffers": buffers,
                  "batch": [{"shape": list(each.shape)} if each.is_floating_point() else pack(each) for each in batch],
                  "losses": eager_losses(net, loss, optimizer, batch, STEPS)}  # fmt: skip
     path = pathlib.Path(__file__).parent / "Inputs" / f"{name}.json"
