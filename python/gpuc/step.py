@@ -403,6 +403,7 @@ class Step(Plan):
     def _share_state(self):
         """opt.state's tensors become the plan's; its step counts are written when someone asks for them."""
         optimizer = self._reader.torch
+        optimizer.state_dict()  # An earlier step of this optimizer has its hook there, and gives what it has.
         self._take_state()
         optimizer.register_state_dict_pre_hook(lambda _: self._publish())
         optimizer.register_step_pre_hook(lambda *_: self._publish())
@@ -426,9 +427,10 @@ class Step(Plan):
 
     def _take_state(self):
         """What eager steps, or a state_dict, have left goes into the plan."""
-        state, steps = self._reader.torch.state, 0
+        state, steps, counts = self._reader.torch.state, 0, {}
         for parameter, slot, name in self._slots():
             known = state.get(parameter, {})
+            counts[id(parameter)] = int(known.get("step", 0))
             held = known.get(SLOTS.get(slot, slot))
             if held is None:
                 continue
@@ -440,6 +442,10 @@ class Step(Plan):
             steps = max(steps, int(known.get("step", 1)))
         if steps:
             self._counter.fill_(steps)
+        if self._reader.name in ("adam", "adamw") and len(set(counts.values())) > 1:
+            ranks.warn(f"parameters have made {min(counts.values())} to {max(counts.values())} steps of {type(self._reader.torch).__name__}, as layers "
+                       f"that were frozen have, and a compiled step corrects all by {steps}: make a new optimizer when a layer is unfrozen",
+                       stacklevel=5)  # fmt: skip
 
     def _publish(self):
         """What the plan has goes into opt.state, if a step was made."""

@@ -160,6 +160,29 @@ class Loop(unittest.TestCase):
             for optimizer in (self.optimizer, there):
                 optimizer.param_groups[4]["lr"] = optimizer.param_groups[2]["lr"] = rate
 
+    def test_compiled_again(self):
+        """What the optimizer keeps goes on, as of another batch size."""
+        for make in (lambda net: torch.optim.AdamW(net.parameters()), lambda net: torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)):
+            eager = twin(self.net)
+            self.optimizer, there = make(self.net), make(eager)
+            expected = eager_losses(eager, self.loss, there, self.batch, 6)
+            losses = [step(*self.batch) for step in (self.compile() for _ in range(3)) for _ in range(2)]
+            for ours, theirs in zip(losses, expected):
+                self.assertAlmostEqual(ours, theirs, delta=1e-10)
+
+    def test_a_layer_that_is_unfrozen(self):
+        """Adam counts the steps of each parameter, and a compiled step those of all."""
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+        self.net.fc1.requires_grad_(False)
+        self.compile()(*self.batch)
+        self.net.fc1.requires_grad_(True)
+        with self.assertWarnsRegex(UserWarning, "parameters have made 0 to 1 steps of Adam, .*: make a new optimizer when a layer is unfrozen"):
+            self.compile()
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.compile()
+
     def test_what_changes_after_compiling(self):
         step = self.compile()
         step(*self.batch)
