@@ -497,7 +497,8 @@ class Step(Plan):
     def _check_place(name, watched, address):
         if address is not None and watched.data_ptr() != address:
             raise Error(f"'{name}' has other memory than when the step was compiled (p.data = …, net.to(…), another "
-                        "gpuc.compile): write into it, p.copy_(…), or compile again")  # fmt: skip
+                        "gpuc.compile): write into it, p.copy_(…), or compile again; of two steps with a module in common, as of a GAN, one takes a "
+                        "frozen copy, copy.deepcopy(…), that gets its values by load_state_dict()")  # fmt: skip
 
     def _check_places(self):
         self._copies.take()

@@ -170,6 +170,38 @@ class Loop(unittest.TestCase):
             for ours, theirs in zip(losses, expected):
                 self.assertAlmostEqual(ours, theirs, delta=1e-10)
 
+    def test_two_steps_of_a_gan(self):
+        """The generator's has a copy of the discriminator, which is brought up to date."""
+
+        class Fool(nn.Module):
+            def __init__(self, generator, critic):
+                super().__init__()
+                self.generator, self.critic = generator, critic
+
+            def forward(self, noise):
+                return F.softplus(-self.critic(self.generator(noise))).mean()
+
+        def loss(out, sign):
+            return F.softplus(-sign * out).mean()
+
+        def optimizers(*nets):
+            return [torch.optim.Adam(each.parameters(), lr=0.01) for each in nets]
+
+        x, noise = torch.randn(8, 6).double(), torch.randn(8, 4).double()
+        sign = torch.cat([torch.ones(8, 1), -torch.ones(8, 1)]).double()
+        generator, judge = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6)).double(), nn.Sequential(nn.Linear(6, 9), nn.Tanh(), nn.Linear(9, 1)).double()
+        nets, eager = (generator, judge), copy.deepcopy((generator, judge))
+        critic = copy.deepcopy(judge).requires_grad_(False)
+        ours, theirs = optimizers(*nets), optimizers(*eager)
+        of_judge = gpuc.compile(judge, loss, ours[1], (torch.cat([x, x]), sign))
+        of_generator = gpuc.compile(Fool(generator, critic), None, ours[0], (noise,))
+        for _ in range(4):
+            with torch.no_grad():
+                made = [each(noise) for each in (generator, eager[0])]
+            self.assertAlmostEqual(of_judge(torch.cat([x, made[0]]), sign), eager_losses(eager[1], loss, theirs[1], (torch.cat([x, made[1]]), sign), 1)[0], delta=1e-12)
+            critic.load_state_dict(judge.state_dict())
+            self.assertAlmostEqual(of_generator(noise), eager_losses(Fool(*eager), None, theirs[0], (noise,), 1)[0], delta=1e-12)
+
     def test_a_layer_that_is_unfrozen(self):
         """Adam counts the steps of each parameter, and a compiled step those of all."""
         self.optimizer = torch.optim.Adam(self.net.parameters())
