@@ -43,16 +43,17 @@ static int64_t laneBytes(Operation *reduction) {
 }
 
 namespace {
-/// Follows what reads reductions from what is wanted down to them.
-class RowReads {
+/// Of a kernel of inlinable ops and reductions, the positions at which values are wanted: found from results
+/// and what is folded down, along what leads to these values alone.
+class Wanted {
 public:
-  RowReads(const KernelOps &kernel, Operation *reduction) {
-    for (Operation *op : kernel.ops)
-      if (isReduction(op) ||
-          llvm::any_of(op->getOperands(), [&](Value value) { return afterSum_.contains(value); }))
-        afterSum_.insert_range(op->getResults());
-    ArrayRef<int64_t> shape = codegen::shapeOf(reduction->getOperand(0));
-    SmallVector<int64_t> folded = foldedDims(reduction);
+  using Visit = llvm::function_ref<bool(const codegen::Index &)>;
+
+  explicit Wanted(const KernelOps &kernel) : kernel_(kernel) {
+    auto reduction = llvm::find_if(kernel.ops, isReduction);
+    const bool folds = reduction != kernel.ops.end();
+    ArrayRef<int64_t> shape = codegen::shapeOf(folds ? (*reduction)->getOperand(0) : kernel.results.front());
+    const SmallVector<int64_t> folded = folds ? foldedDims(*reduction) : SmallVector<int64_t>();
     for (size_t dim = 0; dim < shape.size(); ++dim) {
       everywhere_.push_back(codegen::coordinate(dim, shape.size()));
       if (!llvm::is_contained(folded, static_cast<int64_t>(dim)))
@@ -60,39 +61,61 @@ public:
     }
   }
 
-  /// Whether a reduction's value is only ever wanted for the row that the loops are in.
-  bool stayInRow(const KernelOps &kernel) {
-    auto isInRow = [&](Value value, bool whole) { return staysInRow(value, whole ? everywhere_ : row_); };
-    return llvm::all_of(
-               kernel.ops,
-               [&](Operation *op) { return !isReduction(op) || isInRow(op->getOperand(0), true); }) &&
-           llvm::all_of(kernel.results, [&](Value result) {
-             return isInRow(result, codegen::shapeOf(result).size() == everywhere_.size());
-           });
+  size_t space() const { return everywhere_.size(); }
+  /// Where a row is in the kernel's loops.
+  const codegen::Index &row() const { return row_; }
+  /// Where the result is written.
+  const codegen::Index &indexOf(Value result) const {
+    return codegen::shapeOf(result).size() == space() ? everywhere_ : row_;
+  }
+
+  /// Whether `holds` is true of each position at which one of `values` is wanted.
+  bool areAll(ValueRange values, Visit holds) {
+    ends_.insert_range(values);
+    leading_ = ends_;
+    for (Operation *op : kernel_.ops)
+      if (!isReduction(op) &&
+          llvm::any_of(op->getOperands(), [&](Value operand) { return leading_.contains(operand); }))
+        leading_.insert_range(op->getResults());
+    return llvm::all_of(kernel_.ops,
+                        [&](Operation *op) {
+                          return !isReduction(op) || follow(op->getOperand(0), everywhere_, holds);
+                        }) &&
+           llvm::all_of(kernel_.results,
+                        [&](Value result) { return follow(result, indexOf(result), holds); });
   }
 
 private:
-  bool staysInRow(Value value, const codegen::Index &index) {
-    if (!afterSum_.contains(value))
+  bool follow(Value value, const codegen::Index &index, Visit holds) {
+    if (!leading_.contains(value))
       return true;
-    Operation *op = value.getDefiningOp();
-    if (isReduction(op))
-      return index == row_;
+    if (ends_.contains(value))
+      return holds(index);
     SmallVector<codegen::Index, 0> &seen = seen_[value];
     if (llvm::is_contained(seen, index))
       return true;
     seen.push_back(index);
+    Operation *op = value.getDefiningOp();
     if (codegen::isMovement(op))
-      return staysInRow(op->getOperand(0), codegen::movedIndex(op, index));
+      return follow(op->getOperand(0), codegen::movedIndex(op, index), holds);
     const codegen::Index from = isa<RandomBitsOp>(op) ? codegen::Index() : index;
-    return llvm::all_of(op->getOperands(), [&](Value operand) { return staysInRow(operand, from); });
+    return llvm::all_of(op->getOperands(), [&](Value operand) { return follow(operand, from, holds); });
   }
 
-  llvm::DenseSet<Value> afterSum_; ///< Reductions' results, and what is computed of them.
+  const KernelOps &kernel_;
   codegen::Index everywhere_, row_;
+  llvm::SmallDenseSet<Value, 16> ends_, leading_; ///< The values, and what leads to them.
   llvm::DenseMap<Value, SmallVector<codegen::Index, 0>> seen_;
 };
 } // namespace
+
+/// Whether a reduction's value is only ever wanted for the row that the loops are in.
+static bool stayInTheirRow(const KernelOps &kernel, ArrayRef<Operation *> reductions) {
+  Wanted wanted(kernel);
+  const SmallVector<Value> results =
+      llvm::map_to_vector(reductions, [](Operation *op) -> Value { return op->getResult(0); });
+  return wanted.areAll(results, [&](const codegen::Index &index) { return index == wanted.row(); });
+}
 
 /// Reductions fold the same dimensions of one shape, and nothing reads one of another row's; results have
 /// that shape or one element a row.
@@ -111,7 +134,7 @@ static LogicalResult checkRows(const KernelOps &kernel, ArrayRef<Operation *> re
     if (codegen::shapeOf(result) != codegen::shapeOf(first->getResult(0)) &&
         codegen::shapeOf(result) != codegen::shapeOf(first->getOperand(0)))
       return failure();
-  return success(RowReads(kernel, first).stayInRow(kernel));
+  return success(stayInTheirRow(kernel, reductions));
 }
 
 KernelOps KernelOps::of(Block &body) {
@@ -257,6 +280,16 @@ bool canUpdateInPlace(Block &body, unsigned argument, unsigned result) {
     return false;
   if (llvm::any_of(body, [](Operation &op) { return isa<AttentionOp, AttentionGradientOp>(op); }))
     return false; // a block of queries is written while others read
+  const KernelOps ops = KernelOps::of(body);
+  if (llvm::all_of(ops.ops, [](Operation *op) { return isInlinable(op) || isReduction(op); })) {
+    Wanted wanted(ops);
+    auto addressAt = [&](const codegen::Index &index) {
+      return codegen::linearAddress(index, codegen::shapeOf(operand), wanted.space());
+    };
+    const codegen::Affine target = addressAt(wanted.indexOf(written));
+    return wanted.areAll(operand,
+                         [&](const codegen::Index &index) { return sameAddress(addressAt(index), target); });
+  }
   codegen::Kernel kernel(body);
   codegen::Affine target =
       codegen::linearAddress(kernel.indexOf(written), codegen::shapeOf(written), kernel.space());
