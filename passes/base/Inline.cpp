@@ -18,13 +18,17 @@ ALWAYS_ENABLED_STATISTIC(clonedOps, "Ops cloned for calls");
 
 uint64_t inlinedOps() { return clonedOps; }
 
-llvm::SetVector<func::FuncOp> functionsIn(func::FuncOp function) {
+llvm::SetVector<func::FuncOp> functionsIn(func::FuncOp function, const SymbolTable *symbols) {
   llvm::SetVector<func::FuncOp> found;
   if (function.isExternal())
     return found;
+  auto lookUp = [&](SymbolRefAttr symbol) {
+    return symbols ? symbols->lookup<func::FuncOp>(symbol.getRootReference())
+                   : SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(function, symbol);
+  };
   if (auto uses = SymbolTable::getSymbolUses(&function.getBody()))
     for (SymbolTable::SymbolUse use : *uses)
-      if (auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(function, use.getSymbolRef()))
+      if (auto callee = lookUp(use.getSymbolRef()))
         found.insert(callee);
   return found;
 }

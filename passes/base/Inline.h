@@ -7,8 +7,10 @@
 
 namespace gpuc {
 
-/// The functions that a function names, to call them or take their gradient.
-llvm::SetVector<mlir::func::FuncOp> functionsIn(mlir::func::FuncOp function);
+/// The functions that a function names, to call them or take their gradient. Without the module's symbols
+/// each name, most of them variables', is looked for among all that the module holds.
+llvm::SetVector<mlir::func::FuncOp> functionsIn(mlir::func::FuncOp function,
+                                                const mlir::SymbolTable *symbols = nullptr);
 
 /// Clones the body of `callee`, a function of one block, to where `builder` stands, with `arguments` for its
 /// own, and returns what it returns. Locations and attributes (the ids of random ops among them) are kept.

@@ -54,7 +54,7 @@ class AutodiffPass : public impl::AutodiffPassBase<AutodiffPass> {
       if (!underway_.insert(next).second)
         return next.emitOpError("@") << next.getName()
                                      << " is used by itself: recursion has no end known when compiling";
-      uses.push_back({next, functionsIn(next).takeVector()});
+      uses.push_back({next, functionsIn(next, &symbols).takeVector()});
       return success();
     };
     if (failed(begin(function)))

@@ -26,10 +26,11 @@ class FindEntriesPass : public impl::FindEntriesPassBase<FindEntriesPass> {
     ModuleOp module = getOperation();
     if (isExpanded(module))
       return; // All functions are entries.
+    const SymbolTable symbols(module);
     DenseMap<func::FuncOp, Functions> callees;
     Functions called, reached;
     for (auto function : module.getOps<func::FuncOp>()) {
-      callees[function] = functionsIn(function);
+      callees[function] = functionsIn(function, &symbols);
       for (func::FuncOp callee : callees[function])
         if (callee != function)
           called.insert(callee);
