@@ -412,6 +412,14 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   if (chooses)
     train.checkpoint.clear(); // so far
 
+  state->kernels.reset(); // of another module
+  if (options.emits && stage == Stage::plan && from <= Stage::trainStep)
+    state->kernels = hostCompilerFor(train.target, codegenOptions(module, options));
+  // LLVM is at work with @predict's kernels while the train step's are made; on what a budget may change, and
+  // on what was made before, when it is there.
+  if (state->kernels && !chooses)
+    train.onKernels = [&](func::FuncOp function) { gpuc::beginKernels(function, *state->kernels); };
+
   auto toExpanded = [&](PassManager &passes) { buildExpandedStepPipeline(passes, train, from); };
   auto toStep = [&](PassManager &passes) {
     if (stage == Stage::model)
@@ -446,13 +454,13 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
     GPUC_RETURN_IF_ERROR(run(Verifies::TheEnd, {toStep}));
     GPUC_RETURN_IF_ERROR(
         chooseKept(module, options, train.target, [&](int64_t least) { return cures.waysOut(least); }));
-    beginKernels(module, options);
+    beginKernels(module);
     GPUC_RETURN_IF_ERROR(run(Verifies::TheEnd, {toPlan}));
   } else if (stage != Stage::plan) {
     GPUC_RETURN_IF_ERROR(run(stage == Stage::model ? Verifies::EachPass : Verifies::TheEnd, {toStep}));
   } else {
     GPUC_RETURN_IF_ERROR(run(Verifies::Later, {toStep}));
-    beginKernels(module, options);
+    beginKernels(module);
     GPUC_RETURN_IF_ERROR(run(Verifies::TheEnd, {toPlan}));
   }
   if (kept)
@@ -536,10 +544,9 @@ CodegenOptions Compiler::codegenOptions(ModuleOp module, const CompilerOptions &
   return {optLevel, options.threads, options.cubin, cache ? &*cache : nullptr};
 }
 
-void Compiler::beginKernels(ModuleOp module, const CompilerOptions &options) {
-  state->kernels.reset(); // of another module
-  if (options.emits && stageOf(module) == Stage::trainStep)
-    state->kernels = gpuc::beginKernels(module, codegenOptions(module, options));
+void Compiler::beginKernels(ModuleOp module) {
+  if (state->kernels && stageOf(module) == Stage::trainStep)
+    gpuc::beginKernels(module, *state->kernels);
 }
 
 Result<std::string> Compiler::emit(ModuleOp module, const CompilerOptions &options) {

@@ -118,7 +118,7 @@ private:
                     llvm::function_ref<std::string(int64_t least)> waysOut);
   CodegenOptions codegenOptions(mlir::ModuleOp module, const CompilerOptions &options);
   /// Of a train step whose plan will be emitted.
-  void beginKernels(mlir::ModuleOp module, const CompilerOptions &options);
+  void beginKernels(mlir::ModuleOp module);
 
   struct State;
   std::unique_ptr<State> state;

@@ -7,7 +7,10 @@
 
 #include "dialects/gpuc/GpucDialect.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
+
+#include <functional>
 
 namespace gpuc {
 
@@ -50,5 +53,9 @@ mlir::LogicalResult verifyCommands(mlir::ModuleOp module, const Blame &blame);
 
 #define GEN_PASS_DECL
 #include "passes/Passes.h.inc"
+
+/// The same pass, that tells of each function whose ops have become kernels before it goes on to the next.
+std::unique_ptr<mlir::Pass> createFusePass(FusePassOptions options,
+                                           std::function<void(mlir::func::FuncOp)> onFused);
 
 } // namespace gpuc

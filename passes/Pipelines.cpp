@@ -107,8 +107,8 @@ void buildKernels(OpPassManager &passes, const PipelineOptions &options, Doors &
     doors.add(createEpiloguesPass({options.target}), "entries");
   // Everything but library calls becomes kernels.
   if (!options.checkNumerics)
-    return doors.add(createFusePass({options.fuse, options.target}), "kernels");
-  doors.add(createFusePass({options.fuse, options.target}), "entries");
+    return doors.add(createFusePass({options.fuse, options.target}, options.onKernels), "kernels");
+  doors.add(createFusePass({options.fuse, options.target}, options.onKernels), "entries");
   // Only now does one function hold both: no pass can let the step hang on who counts what.
   doors.add(createJoinChecksPass(), "kernels");
 }

@@ -32,6 +32,9 @@ struct PipelineOptions {
   std::string link = "";      // what ranks exchange by (cost/Link.h); empty: what the target's do
   int64_t bucketBytes = 0;    // most bytes of a bucket; 0: what suits the link
   bool predict = true;        // off, @predict is no entry of the plan
+  /// Told of each function when its ops have become kernels: what comes later adds to these, and changes
+  /// none.
+  std::function<void(mlir::func::FuncOp)> onKernels = {};
 };
 
 /// What the way from there to the plan depends on.

@@ -12,9 +12,10 @@ namespace gpuc {
 
 class HostCompiler;
 
-/// Begins to compile what gpuc-fuse made of a train step for a host, which most of the plan's kernels will
-/// be: LLVM is at work while the plan is made. Null if there is nothing to begin with.
-std::unique_ptr<HostCompiler> beginKernels(mlir::ModuleOp trainStep, const CodegenOptions &options);
+/// Compiles kernels for a target of passes (Target.h) while the plan is made; null of one that is no host.
+std::unique_ptr<HostCompiler> hostCompilerFor(llvm::StringRef target, const CodegenOptions &options);
+/// Begins to compile what gpuc-fuse made of a function or a module, which most of the plan's kernels will be.
+void beginKernels(mlir::Operation *fused, HostCompiler &compiler);
 
 struct EmitOptions {
   CodegenOptions codegen;              // of the kernels' machine code

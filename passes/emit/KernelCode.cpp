@@ -209,23 +209,24 @@ FailureOr<KernelCodes> compileForCuda(ModuleOp module, StringRef architecture, c
 
 } // namespace
 
-std::unique_ptr<HostCompiler> beginKernels(ModuleOp trainStep, const CodegenOptions &options) {
-  auto name = trainStep->getAttrOfType<StringAttr>(kFusedForAttr);
+std::unique_ptr<HostCompiler> hostCompilerFor(StringRef name, const CodegenOptions &options) {
   std::string error; // is reported where code is needed
-  FailureOr<Target> parsed = Target::parse(name ? name.getValue() : "", error);
+  FailureOr<Target> parsed = Target::parse(name.str(), error);
   if (failed(parsed) || parsed->isCuda())
     return nullptr;
   FailureOr<HostTarget> target = hostTarget(parsed->name, error);
   if (failed(target))
     return nullptr;
-  auto compiler = std::make_unique<HostCompiler>(std::move(*target), options);
-  trainStep.walk([&](ir::FusedOp fused) {
-    Block &body = fused.getBody().front();
+  return std::make_unique<HostCompiler>(std::move(*target), options);
+}
+
+void beginKernels(Operation *fused, HostCompiler &compiler) {
+  fused->walk([&](ir::FusedOp kernel) {
+    Block &body = kernel.getBody().front();
     // What updates an operand element by element may be handed a product's tiles, and be other code then.
     if (!takesProductTiles(body))
-      compiler->begin(body);
+      compiler.begin(body);
   });
-  return compiler;
 }
 
 FailureOr<KernelCodes> compileKernels(ModuleOp module, const EmitOptions &options, fb::PlanT &file) {

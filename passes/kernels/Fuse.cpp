@@ -256,8 +256,12 @@ private:
 //===----------------------------------------------------------------------===//
 
 class FusePass : public impl::FusePassBase<FusePass> {
+public:
   using FusePassBase::FusePassBase;
+  FusePass(FusePassOptions options, std::function<void(func::FuncOp)> onFused)
+      : FusePassBase(std::move(options)), onFused_(std::move(onFused)) {}
 
+private:
   void runOnOperation() override {
     FailureOr<Target> parsed = Target::parse(target, getOperation());
     if (failed(parsed))
@@ -270,6 +274,8 @@ class FusePass : public impl::FusePassBase<FusePass> {
         continue;
       if (failed(fuse(function.getBody().front(), names)))
         return signalPassFailure();
+      if (onFused_)
+        onFused_(function);
     }
     getOperation()->setAttr(kFusedForAttr, StringAttr::get(&getContext(), target));
   }
@@ -312,9 +318,15 @@ class FusePass : public impl::FusePassBase<FusePass> {
     return success();
   }
 
+  std::function<void(func::FuncOp)> onFused_;
   bool isCuda_ = false;
   TargetDescription device_ = kHostDescription;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createFusePass(FusePassOptions options, std::function<void(func::FuncOp)> onFused) {
+  return std::make_unique<FusePass>(std::move(options), std::move(onFused));
+}
+
 } // namespace gpuc
