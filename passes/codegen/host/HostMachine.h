@@ -29,16 +29,18 @@ private:
 /// From LLVM IR to a relocatable object; for many modules, one thread at a time.
 class ObjectCompiler {
 public:
+  ~ObjectCompiler();
   /// Null, with the reason, if LLVM lacks the target.
   static std::unique_ptr<ObjectCompiler> create(const HostTarget &target, int optLevel, std::string &error);
-  mlir::FailureOr<std::string> compile(llvm::Module &module, std::string &error);
+  std::string compile(llvm::Module &module);
 
 private:
-  ObjectCompiler(std::unique_ptr<llvm::TargetMachine> machine, int optLevel, int vectorBytes)
-      : machine_(std::move(machine)), optimizer_(*machine_, optLevel), vectorBytes_(vectorBytes) {}
+  class Emission;
+  ObjectCompiler(std::unique_ptr<llvm::TargetMachine> machine, int optLevel, int vectorBytes);
 
   std::unique_ptr<llvm::TargetMachine> machine_;
   Optimizer optimizer_;
+  std::unique_ptr<Emission> emission_;
   int vectorBytes_;
 };
 

@@ -101,9 +101,7 @@ void HostObjects::compile(Job &job) {
     compiler = ObjectCompiler::create(target_, options_.optLevel, job.error);
   if (!compiler)
     return;
-  FailureOr<std::string> object = compiler->compile(*job.module, job.error);
-  if (succeeded(object))
-    job.object = std::move(*object);
+  job.object = compiler->compile(*job.module);
   job.module.reset();
   job.context.reset();
   std::lock_guard<std::mutex> lock(mutex_);

@@ -419,11 +419,8 @@ EmulatedModule::EmulatedModule(llvm::ArrayRef<KernelSource> kernels) {
 
   HostTarget target = *HostTarget::parse("x86-64-v3");
   std::string error;
-  FailureOr<std::string> object =
-      codegen::ObjectCompiler::create(target, 2, error)->compile(*llvmModule, error);
-  FailureOr<std::string> shared = failure();
-  if (succeeded(object))
-    shared = codegen::linkSharedObject(*object, error);
+  const std::string object = codegen::ObjectCompiler::create(target, 2, error)->compile(*llvmModule);
+  FailureOr<std::string> shared = codegen::linkSharedObject(object, error);
   if (failed(shared)) {
     ADD_FAILURE() << error;
     return;
