@@ -102,10 +102,10 @@ int beRank(const std::string& flavour, const std::string& means, const std::stri
   // Of one rank alone nobody needs to know that there is a launcher.
   const Launcher alone{.name = "mpirun",
                        .mpi = flavour == "OpenMpi" ? MpiFlavour::open_mpi : MpiFlavour::mpich};
-  return joinRanks(
-      found->value_or(alone),
-      {.limit = milliseconds(1000), .patience = milliseconds(500), .shares_memory = means == "memory"},
-      bodies().at(body));
+  const milliseconds limit(body == "late" ? 1000 : 20'000);  // on a machine that has much else to do
+  return joinRanks(found->value_or(alone),
+                   {.limit = limit, .patience = milliseconds(500), .shares_memory = means == "memory"},
+                   bodies().at(body));
 }
 
 //===----------------------------------------------------------------------===//
