@@ -136,11 +136,11 @@ std::optional<int64_t> AbsentRanks::look() {
     is_sure |= now - seen.absent_since >= (seen.ever ? kGone : kNeverThere);
   }
   if (!is_sure) return std::nullopt;
-  // Those that have missed it end, too.
-  const auto first = std::min_element(seen_.begin(), seen_.end(), [](const Seen& one, const Seen& other) {
+  // Those that have missed it end, too: of two that were gone at one look rank 0 may be one that has spoken.
+  const auto first = std::min_element(seen_.rbegin(), seen_.rend(), [](const Seen& one, const Seen& other) {
     return one.absent_since < other.absent_since;
   });
-  return first - seen_.begin();
+  return seen_.rend() - first - 1;
 }
 
 std::string AbsentRanks::wordsOf(int64_t rank) {
