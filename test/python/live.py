@@ -388,7 +388,10 @@ class Lines(unittest.TestCase):
     def test_many_that_are_not_there(self):
         """A line each, and what is wrong in it."""
         for body, text in {
-            "F.ctc_loss(self.fc(x)[:, None].log_softmax(2), torch.ones(1, 2).long(), (4,), (2,))": "aten._ctc_loss",
+            "F.ctc_loss(self.fc(x)[:, None].log_softmax(2), torch.ones(1, 2).long(), (4,), (2,))": "the CTC loss is not supported: give each frame",
+            "nn.CTCLoss()(self.fc(x)[:, None].log_softmax(2), torch.ones(1, 2).long(), (4,), (2,))": "the CTC loss is not supported",
+            "self.fc(nn.utils.rnn.pack_padded_sequence(x[:, None], torch.ones(4).long()).data)": "packed sequences are not supported: give the RNN the padded",
+            "self.fc(nn.utils.rnn.pack_sequence([x, x])[0])": "packed sequences are not supported",
             "self.fc(F.conv3d(x[None, None, None], torch.ones(1, 1, 1, 1, 1))[0, 0, 0])": "convolution.default is not supported",
             "self.fc((x * 1j).imag)": "complex 1j is no argument that gpuc takes",
             "self.fc(x) * torch.ones(3, dtype=torch.int16)": "torch.int16 is an element type that gpuc does not have",
