@@ -18,6 +18,7 @@ import zlib
 
 import torch
 from torch.export.graph_signature import InputKind, OutputKind
+from torch.nn.modules.batchnorm import _NormBase
 from torch.utils import _pytree as pytree
 
 from gpuc import _compiler
@@ -79,10 +80,12 @@ def place_of(node):
     return {"layer": own_name(stack[-1][0]) if stack else "", "file": file, "line": line}
 
 
-def check_hooks(net):
-    """A backward hook would be dropped by the export."""
+def check_layers(net):
+    """A backward hook would be dropped by the export; and of some layers it says no more than that they hang on values."""
     problems = []
     for path, module in net.named_modules():
+        if isinstance(module, _NormBase) and module.training and module.track_running_stats and module.momentum is None:
+            problems.append(Problem("has momentum=None, a mean over all batches so far, which is not supported: give it a momentum (0.1)", path))
         if module._backward_hooks or module._backward_pre_hooks:
             problems.append(Problem("has a backward hook, which a compiled step does not call: remove it", path))
     for name, parameter in net.named_parameters():

@@ -10,7 +10,7 @@ from torch.utils import _pytree as pytree
 
 from gpuc import _compiler, _runtime, ranks
 from gpuc.batches import bytes_of, checksum_of, split_batch
-from gpuc.capture import TYPES, Recorder, check_hooks
+from gpuc.capture import TYPES, Recorder, check_layers
 from gpuc.copies import Copies, Look
 from gpuc.errors import Error, Problem, refuse
 from gpuc.kept import Kept
@@ -52,7 +52,7 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
             if isinstance(layer, torch.nn.SyncBatchNorm):
                 raise Error(f"'{name}' is a SyncBatchNorm, and ranks would each have statistics of their own: give sync_batch_norm=True")
     ranks.check_launched(data_parallel)
-    check_hooks(net)
+    check_layers(net)
     args, kwargs = split_batch(example)
     if loss is not None and len(args) < 2:
         raise Error("a loss takes a target, the last of a batch: give (inputs…, target), or loss=None")
@@ -233,7 +233,7 @@ class Step(Plan):
 
     def _look_closer(self):
         """At the first step: what it would not do, and a loop of the user's seems to expect."""
-        check_hooks(self._net)
+        check_layers(self._net)
         if self._reader:
             self._reader.check_hooks()
         if torch.is_autocast_enabled("cpu") and not self._was_autocast:

@@ -471,6 +471,13 @@ class Lines(unittest.TestCase):
         net(torch.randn(4, 6))
         gpuc.compile(net, nn.CrossEntropyLoss(), "sgd:lr=1", (torch.randn(4, 6), torch.randint(0, 3, (4,))))
 
+    def test_norms_over_all_batches_so_far(self):
+        net = Mlp()
+        net.norm = nn.BatchNorm1d(6, momentum=None)
+        self.assertIn("norm: has momentum=None, a mean over all batches so far, which is not supported", self.error(net=net))
+        net.norm.eval()
+        gpuc.compile(net, nn.CrossEntropyLoss(), "sgd:lr=1", (torch.randn(4, 6), torch.randint(0, 3, (4,))))
+
     def test_hooks(self):
         net = Mlp()
         net.fc2.register_full_backward_hook(lambda *_: None)
