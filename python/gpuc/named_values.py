@@ -120,11 +120,11 @@ def names_in(code):
 
 
 def fields_of(value):
-    """Of an object that holds some: a module, options, a configuration."""
+    """Of an object that holds some, in __slots__ too: a module, options, a configuration."""
     if isinstance(value, (type, types.ModuleType, types.FunctionType, torch.Tensor)):
         return set()
     shared = {name for base in type(value).__mro__ if not base.__module__.startswith("torch.") for name, each in vars(base).items()
-              if not hasattr(each, "__get__")}  # fmt: skip
+              if not hasattr(each, "__get__") or isinstance(each, types.MemberDescriptorType)}  # fmt: skip
     return (shared | set(getattr(value, "__dict__", ()))) - MODULES_OWN
 
 

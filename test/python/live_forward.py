@@ -5,6 +5,7 @@ Each module trains as it does in eager PyTorch, or is refused with the reason. B
 
 import collections
 import copy
+import dataclasses
 import functools
 import random
 import types
@@ -607,6 +608,14 @@ class Kept(Case):
         loss.label_smoothing = 0.1
         with self.assertRaisesRegex(gpuc.Error, "label_smoothing of 'loss' is 0.1, and was 0.0 when the step was compiled"):
             step.evaluate([(batch[0], torch.tensor([0, 1, 2, 0]))])
+
+    def test_options_with_slots(self):
+        options = dataclasses.make_dataclass("Options", [("beta", float)], slots=True)(0.1)
+        net, batch = make(lambda net, x: x)
+        step = gpuc.compile(net, lambda out, target: F.mse_loss(out, target) * options.beta, sgd(net), batch)
+        options.beta = 0.5
+        with self.assertRaisesRegex(gpuc.Error, r"options\.beta, which .* reads, is 0\.5, and was 0\.1"):
+            step.evaluate([batch])
 
     def test_what_a_loss_names(self):
         options = types.SimpleNamespace(beta=0.1)
