@@ -105,6 +105,18 @@ inline Vector<T> alternate(Vector<T> even, Vector<T> odd, std::index_sequence<kL
                                  (kFirst + static_cast<int>(kLane) / 2 + (kLane % 2 ? kLanes<T> : 0))...);
 }
 
+/// Asks for what is read, or written, some time later: the processor foresees what adjoins alone.
+template <int kVectors, typename T>
+inline __attribute__((always_inline)) void askForLines(const T* address) {
+#pragma unroll
+  for (int i = 0; i < kVectors; ++i) __builtin_prefetch(address + i * kLanes<T>);
+}
+template <int kVectors, typename T>
+inline __attribute__((always_inline)) void askForLinesToWrite(const T* address) {
+#pragma unroll
+  for (int i = 0; i < kVectors; ++i) __builtin_prefetch(address + i * kLanes<T>, 1);
+}
+
 /// Which of the elements address[0], address[kStride], … of a vector lie within a row.
 template <int kStride, typename T>
 struct StepMask {

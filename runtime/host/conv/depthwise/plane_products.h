@@ -46,11 +46,13 @@ inline bool readsAllLanes(const PlaneProducts<T>& p, int64_t column, int tap) {
 }
 
 /// Where a block of rows of y, one vector wide, and of what it meets of x begins. Of the rows that it meets,
-/// from the first on, there are [begin, end).
+/// from the first on, there are [begin, end). Its share of what the blocks below read, as that lies in
+/// memory, is asked for.
 template <typename T>
 struct ProductBlock {
   const T *x, *y;
   int64_t x_columns, y_columns, begin, end;
+  const T *x_below, *y_below;
 };
 
 /// Vectors of sums of kColumns columns of the filter.
@@ -58,8 +60,8 @@ template <int kKernel, int kStride, int kColumns, typename T>
 struct ProductSums {
   Vector<T> sums[kKernel][kColumns];
 
-  /// Adds the products of kRows rows of y. kWhole: all lanes and rows are read. kAhead: lines of the rows
-  /// that come next are asked for, since the processor foresees what adjoins alone.
+  /// Adds the products of kRows rows of y. kWhole: all lanes and rows are read. kAhead: lines of what
+  /// comes next are asked for.
   template <int kRows, bool kWhole, bool kAhead>
   inline __attribute__((always_inline)) void add(const ProductBlock<T>& b,
                                                  const ProductMasks<kStride, kColumns, T>& given) {
@@ -73,7 +75,7 @@ struct ProductSums {
     for (int r = 0; r < kRows; ++r) {
       const T* at = b.y + r * b.y_columns;
       rows[r] = kWhole ? load(at) : loadLanes<T>(at, masks.within);
-      if (kAhead) __builtin_prefetch(at + kRows * b.y_columns);
+      if (kAhead) askForLines<1>(b.y_below + r * kLanes<T>);
     }
 #pragma unroll
     for (int r = 0; r < kMet; ++r) {
@@ -89,10 +91,7 @@ struct ProductSums {
           sums[i][j] = multiplyAdd<T>(rows[(r - i) / kStride], right, sums[i][j]);
         }
       }
-      if (r >= kRows * kStride || !kAhead) continue;
-#pragma unroll
-      for (int line = 0; line < kStride; ++line)
-        __builtin_prefetch(b.x + (r + kMet) * b.x_columns + (line + 1) * kLanes<T>);
+      if (kAhead && r < kRows * kStride) askForLines<kStride>(b.x_below + r * kStride * kLanes<T>);
     }
   }
 };
@@ -121,14 +120,17 @@ __attribute__((noinline)) void productColumns(const PlaneProducts<T>& p, int tap
                                .x_columns = p.x.columns,
                                .y_columns = p.y.columns,
                                .begin = p.x.row - top,
-                               .end = p.x.row_end - top};
+                               .end = p.x.row_end - top,
+                               .x_below = x + (top + (kRows - 1) * kStride + kKernel) * p.x.columns,
+                               .y_below = y + (row + kRows) * p.y.columns};
       if constexpr (kOneVector) {
         products.template add<kRows, false, false>(block, left);
         return;
       }
       const bool has_rows = block.begin <= 0 && block.end >= (kRows - 1) * kStride + kKernel;
-      for (int64_t column = 0; column < p.y.columns;
-           column += kLanes<T>, block.x += kLanes<T> * kStride, block.y += kLanes<T>) {
+      for (int64_t column = 0; column < p.y.columns; column += kLanes<T>, block.x += kLanes<T> * kStride,
+                   block.y += kLanes<T>, block.x_below += kRows * kStride * kStride * kLanes<T>,
+                   block.y_below += kRows * kLanes<T>) {
         if (has_rows && readsAllLanes<kStride, kColumns>(p, column, tap)) {
           products.template add<kRows, true, true>(block, left);
           continue;

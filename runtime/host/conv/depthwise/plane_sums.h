@@ -39,7 +39,6 @@ struct SumBlock {
   const T* taps;
   T* to;
   int64_t to_columns, to_begin, to_end;
-  bool several_columns = false;  // of blocks lie side by side
 };
 
 /// A plane's filter, in the order in which its taps are met.
@@ -76,17 +75,6 @@ SumColumn<kStride, kKernel, kVectors, T> sumColumn(const PlaneSums<T>& p, int64_
   return c;
 }
 
-/// Asks for the lines of the rows that the block below reads beside this one's.
-template <int kKernel, int kStride, int kVectors, typename T>
-inline void askForRowsBelow(const SumBlock<T>& b) {
-  constexpr int kRead = (kSumRows<kStride> - 1) * kStride + kKernel;
-  const T* at = b.from + kRead * b.columns + kKernel / 2;
-#pragma unroll
-  for (int r = 0; r < kSumRows<kStride> * kStride; ++r, at += b.columns)
-#pragma unroll
-    for (int line = 0; line < kVectors * kStride; ++line) __builtin_prefetch(at + line * kLanes<T>);
-}
-
 /// kWhole: all lanes and rows are read, and all lanes written.
 template <int kKernel, int kStride, int kVectors, bool kWhole, int kMasks, typename T>
 __attribute__((noinline)) void sumBlock(const SumColumn<kStride, kKernel, kMasks, T>& c,
@@ -99,7 +87,6 @@ __attribute__((noinline)) void sumBlock(const SumColumn<kStride, kKernel, kMasks
   StepMask<kStride, T> inside[kVectors][kKernel];
   for (int v = 0; v < kVectors; ++v)
     for (int j = 0; j < kKernel; ++j) inside[v][j] = c.inside[v][j];
-  if (!kKeepsTaps<kKernel> && b.several_columns) askForRowsBelow<kKernel, kStride, kVectors>(b);
   constexpr int kMet = (kRows - 1) * kStride + kKernel;
   auto add = [&](int r, int j, const Vector<T>* filter, int filter_row) __attribute__((always_inline)) {
     Vector<T> x[kVectors];
@@ -174,11 +161,15 @@ void planeSums(const PlaneSums<T>& p) {
           .to = p.result + plane * p.result_plane + row * p.columns,
           .to_columns = p.columns,
           .to_begin = 0,
-          .to_end = p.row_end - row,
-          .several_columns = p.columns > kColumns};
+          .to_end = p.row_end - row};
+      // What the blocks below read and write, as it lies in memory: each block here asks for its share.
+      const T* from_below = block.from + ((kRows - 1) * kStride + kKernel) * p.source.columns;
+      const T* to_below = block.to + kRows * p.columns;
       for (int64_t column = 0; column < p.columns;
            column += kColumns, block.from += kColumns * kStride, block.to += kColumns) {
         const int64_t first = column * kStride - p.low_column;
+        askForLines<kRows * kStride * kStride * kVectors>(from_below + column * kRows * kStride * kStride);
+        askForLinesToWrite<kRows * kVectors>(to_below + column * kRows);
         if (block.begin <= 0 && block.end >= (kRows - 1) * kStride + kKernel && first >= 0 &&
             first + kColumnsRead<kKernel, kStride, kVectors, T> <= p.source.columns &&
             column + kColumns <= p.columns) {
@@ -269,8 +260,12 @@ void planeSumsBackwards(const PlaneSums<T>& p) {
                            .to_columns = p.columns,
                            .to_begin = p.row - row,
                            .to_end = p.row_end - row};
+      const T* from_below = block.from + kRows / 2 * p.source.columns;
+      const T* to_below = block.to + kRows * p.columns;
       for (int64_t column = left; column < p.columns;
            column += 2 * kLanes<T>, block.from += kLanes<T>, block.to += 2 * kLanes<T>) {
+        askForLines<kRows / 2>(from_below + column / 2 * kRows / 2);
+        askForLinesToWrite<2 * kRows>(to_below + column * kRows);
         if (mask.column != column) mask = sumColumnBackwards<kKernel>(p, column);
         sumBlockBackwards<kKernel, T>(mask, block);
       }
