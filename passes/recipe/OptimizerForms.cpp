@@ -31,6 +31,11 @@ struct Numbers {
   const Optimizer &optimizer;
   OpBuilder &builder;
 
+  /// Names of what is given in the place of attributes; null if nothing is.
+  ArrayAttr given(const UpdateOperands &operands) const {
+    return operands.given.empty() ? ArrayAttr() : builder.getStrArrayAttr(operands.givenNumbers);
+  }
+
   FloatAttr operator()(StringRef key) const { return builder.getF64FloatAttr(optimizer.number(key)); }
   BoolAttr flag(StringRef key) const { return builder.getBoolAttr(optimizer.flag(key)); }
 };
@@ -61,8 +66,9 @@ static Operation *updateSgd(const Optimizer &sgd, OpBuilder &builder, Location l
   Numbers number{sgd, builder};
   Value buffer = operands.slots.empty() ? Value() : operands.slots.front();
   return ir::SgdUpdateOp::create(builder, location, resultTypes(operands), operands.weight, operands.gradient,
-                                 buffer, operands.step, operands.lr, number("momentum"), number("dampening"),
-                                 number("weight_decay"), number.flag("nesterov"));
+                                 buffer, operands.step, operands.lr, operands.given, number("momentum"),
+                                 number("dampening"), number("weight_decay"), number.flag("nesterov"),
+                                 number.given(operands));
 }
 
 //===----------------------------------------------------------------------===//
@@ -76,8 +82,9 @@ static Operation *updateAdam(const Optimizer &adam, OpBuilder &builder, Location
   Value largest = operands.slots.size() > 2 ? operands.slots[2] : Value();
   return ir::AdamUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
                                   operands.gradient, operands.slots[0], operands.slots[1], largest,
-                                  operands.step, operands.lr, number("beta1"), number("beta2"), number("eps"),
-                                  number("weight_decay"), decoupled ? builder.getUnitAttr() : UnitAttr());
+                                  operands.step, operands.lr, operands.given, number("beta1"),
+                                  number("beta2"), number("eps"), number("weight_decay"),
+                                  decoupled ? builder.getUnitAttr() : UnitAttr(), number.given(operands));
 }
 
 static SmallVector<SpecKey> adamKeys(double weightDecay, double decay) {
@@ -98,9 +105,10 @@ static Operation *updateRmsprop(const Optimizer &rmsprop, OpBuilder &builder, Lo
   Numbers number{rmsprop, builder};
   Value buffer = rmsprop.number("momentum") != 0 ? operands.slots[1] : Value();
   Value mean = rmsprop.flag("centered") ? operands.slots.back() : Value();
-  return ir::RmspropUpdateOp::create(
-      builder, location, resultTypes(operands), operands.weight, operands.gradient, operands.slots[0], buffer,
-      mean, operands.lr, number("alpha"), number("eps"), number("weight_decay"), number("momentum"));
+  return ir::RmspropUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
+                                     operands.gradient, operands.slots[0], buffer, mean, operands.lr,
+                                     operands.given, number("alpha"), number("eps"), number("weight_decay"),
+                                     number("momentum"), number.given(operands));
 }
 
 //===----------------------------------------------------------------------===//
@@ -112,7 +120,8 @@ static Operation *updateAdagrad(const Optimizer &adagrad, OpBuilder &builder, Lo
   Numbers number{adagrad, builder};
   return ir::AdagradUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
                                      operands.gradient, operands.slots[0], operands.step, operands.lr,
-                                     number("lr_decay"), number("eps"), number("weight_decay"));
+                                     operands.given, number("lr_decay"), number("eps"),
+                                     number("weight_decay"), number.given(operands));
 }
 
 //===----------------------------------------------------------------------===//
@@ -216,9 +225,16 @@ ArrayRef<OptimizerForm> optimizerForms() {
                            {"eps", 1e-10, kNotNegative}},
                           0.0, kDecayAll)},
        {{"sum", /*unless0=*/"", "initial_accumulator_value"}},
-       updateAdagrad},
-      {{"adam", adamKeys(0.0, kDecayAll)}, adamSlots, updateAdam<false>},
-      {{"adamw", adamKeys(0.01, kDecayMatrices)}, adamSlots, updateAdam<true>},
+       updateAdagrad,
+       .givable = ir::AdagradUpdateOp::getGivable},
+      {{"adam", adamKeys(0.0, kDecayAll)},
+       adamSlots,
+       updateAdam<false>,
+       .givable = ir::AdamUpdateOp::getGivable},
+      {{"adamw", adamKeys(0.01, kDecayMatrices)},
+       adamSlots,
+       updateAdam<true>,
+       .givable = ir::AdamUpdateOp::getGivable},
       {{"lion", keysOf({{"lr", 1e-4, kNotNegative}, {"beta1", 0.9, kBelowOne}, {"beta2", 0.99, kBelowOne}},
                        0.0, kDecayMatrices)},
        {{"exp_avg"}},
@@ -236,7 +252,8 @@ ArrayRef<OptimizerForm> optimizerForms() {
                            {"centered", 0.0, kFlag}},
                           0.0, kDecayAll)},
        {{"square_avg"}, {"momentum_buffer", "momentum"}, {"grad_avg", "centered"}},
-       updateRmsprop},
+       updateRmsprop,
+       .givable = ir::RmspropUpdateOp::getGivable},
       {{"sgd", keysOf({{"lr", 1e-3, kNotNegative},
                        {"momentum", 0.0, kNotNegative},
                        {"dampening", 0.0},
@@ -244,7 +261,8 @@ ArrayRef<OptimizerForm> optimizerForms() {
                       0.0, kDecayAll)},
        {{"momentum_buffer", "momentum"}},
        updateSgd,
-       checkSgd},
+       checkSgd,
+       .givable = ir::SgdUpdateOp::getGivable},
   };
   return forms;
 }

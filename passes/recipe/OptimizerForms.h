@@ -20,7 +20,8 @@ struct OptimizerForm {
   mlir::Operation *(*update)(const Optimizer &, mlir::OpBuilder &, mlir::Location, const UpdateOperands &);
   std::string (*check)(const Optimizer &) = nullptr;
   llvm::SmallVector<OptimizerSlot> (*otherSlots)(mlir::RankedTensorType variable) = nullptr;
-  bool needsWhole = false; ///< See Optimizer.
+  bool needsWhole = false;                                ///< See Optimizer.
+  llvm::ArrayRef<llvm::StringRef> (*givable)() = nullptr; ///< Which of its numbers the update may be given.
 };
 
 /// In the order of their names.

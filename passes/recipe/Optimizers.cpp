@@ -77,6 +77,15 @@ SmallVector<OptimizerSlot> Optimizer::slots(RankedTensorType variable) const {
   return slots;
 }
 
+SmallVector<StringRef> Optimizer::givable(ArrayRef<StringRef> names) const {
+  if (!form_->givable)
+    return {};
+  return llvm::filter_to_vector(names, [&](StringRef name) {
+    const bool isMean = name == "beta1" || name == "beta2"; // Nothing hangs on whether it is 0.
+    return llvm::is_contained(form_->givable(), name) && (isMean || number(name) != 0);
+  });
+}
+
 bool Optimizer::needsWhole() const { return form_->needsWhole; }
 
 SmallVector<Value> Optimizer::buildUpdate(OpBuilder &builder, Location location,

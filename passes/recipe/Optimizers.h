@@ -19,11 +19,14 @@ struct OptimizerSlot {
 };
 
 /// What one update reads. `slots` stand in the order of Optimizer::slots(); `step` counts from 1
-/// (tensor<i64>), `lr` is a tensor<f64>.
+/// (tensor<i64>), `lr` is a tensor<f64>, and so is each of the numbers that are `given` in place of the
+/// optimizer's own.
 struct UpdateOperands {
   mlir::Value weight, gradient;
   llvm::SmallVector<mlir::Value> slots;
   mlir::Value step, lr;
+  llvm::SmallVector<mlir::Value> given;
+  llvm::SmallVector<llvm::StringRef> givenNumbers;
 };
 
 /// An optimizer with all its numbers.
@@ -49,6 +52,10 @@ public:
   /// Builds one update; returns the new weight and the new slots.
   llvm::SmallVector<mlir::Value> buildUpdate(mlir::OpBuilder &builder, mlir::Location location,
                                              const UpdateOperands &operands) const;
+
+  /// Those of `names` that are numbers of its own and may be given: one that is 0 may say that a slot is not
+  /// there, or a term, and stays.
+  llvm::SmallVector<llvm::StringRef> givable(llvm::ArrayRef<llvm::StringRef> names) const;
 
   /// Whether it computes with a variable as a whole, not each element by itself.
   bool needsWhole() const;

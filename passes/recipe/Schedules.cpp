@@ -201,8 +201,15 @@ static Expr oneCycleRate(const SpecNumbers &numbers, Expr t, double) {
 // given: by whoever runs the plan
 //===----------------------------------------------------------------------===//
 
+/// What of an optimizer's numbers may be given beside the rate.
+static constexpr StringLiteral kGivenNumbers[] = {"momentum", "beta1", "beta2", "weight_decay"};
+
 /// Never built: TrainStep.cpp reads a variable in its place.
 static Expr givenRate(const SpecNumbers &, Expr t, double base) { return t.constant(base); }
+
+static SmallVector<SpecKey> givenKeys() {
+  return llvm::map_to_vector(kGivenNumbers, [](StringRef name) { return SpecKey{name, 0.0, kFlag}; });
+}
 
 //===----------------------------------------------------------------------===//
 // The registry
@@ -214,7 +221,7 @@ static ArrayRef<ScheduleForm> scheduleForms() {
       {{"cosine", {{tMax, {}}, {"eta_min", 0.0}}}, checkPositiveIntegers<tMax>, cosineRate},
       {{"cosine_restarts", {{t0, {}}, {"T_mult", 1.0}, {"eta_min", 0.0}}}, checkRestarts, restartsRate},
       {{"exponential", {{"gamma", {}}}}, checkNothing, exponentialRate},
-      {{"given", {}}, checkNothing, givenRate},
+      {{"given", givenKeys()}, checkNothing, givenRate},
       {{"linear", {{"start_factor", 1.0 / 3}, {"end_factor", 1.0}, {totalIters, 5.0}}},
        checkLinear,
        linearRate},
@@ -284,6 +291,13 @@ FailureOr<LearningRate> LearningRate::fromSpecs(ArrayAttr specs, EmitError emitE
 }
 
 bool LearningRate::isGiven() const { return !phases_.empty() && phases_.front().form->rate == givenRate; }
+
+SmallVector<StringRef> LearningRate::givenNumbers() const {
+  if (!isGiven())
+    return {};
+  return llvm::filter_to_vector(ArrayRef<StringRef>(llvm::to_vector_of<StringRef>(kGivenNumbers)),
+                                [&](StringRef name) { return phases_.front().numbers.lookup(name) != 0; });
+}
 
 Value LearningRate::build(OpBuilder &builder, Location location, Value completedUpdates, double base) const {
   if (phases_.empty())

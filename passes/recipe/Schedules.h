@@ -27,6 +27,9 @@ public:
   /// Whether whoever runs the plan says the rate, by writing a variable: then there is nothing to build.
   bool isGiven() const;
 
+  /// What of an optimizer's numbers whoever runs the plan says besides, each by a variable of its own.
+  llvm::SmallVector<llvm::StringRef> givenNumbers() const;
+
 private:
   /// A schedule with all its numbers, and the number of updates after which it holds.
   struct Phase {

@@ -62,7 +62,7 @@ public:
     Value lr = rateOf(groups_.optimizer(), /*group=*/0);
     for (Trained &trained : mean_.trained)
       update(trained);
-    if (!lr || !soundRates_)
+    if (!lr || !soundRates_ || failed(checkGivenNumbers()))
       return failure();
     if (keep_)
       assignIfKept();
@@ -310,14 +310,38 @@ private:
 
   /// @lr, and @"lr/1" of the first group, hold the recipe's rates until others are written into them.
   Value givenRate(const Optimizer &optimizer, size_t group) {
-    Value &rate = givenRates_[group];
-    if (rate)
-      return rate;
-    const std::string name = group == 0 ? "lr" : "lr/" + std::to_string(group);
-    ir::VariableOp variable = findCounter(module_, name, entry_.builder().getF64Type(),
-                                          optimizer.learningRate(), "the learning rate that is given");
+    return givenNumber("lr", optimizer.learningRate(), group, "the learning rate that is given");
+  }
+
+  /// The variable @NAME, of a group @"NAME/1" and so on, which holds `first` until another is written into
+  /// it.
+  Value givenNumber(StringRef name, double first, size_t group, StringRef what) {
+    Value &number = givenNumbers_[{name.str(), group}];
+    if (number)
+      return number;
+    const std::string ofGroup = group == 0 ? name.str() : (name + "/" + Twine(group)).str();
+    ir::VariableOp variable = findCounter(module_, ofGroup, entry_.builder().getF64Type(), first, what);
     soundRates_ &= static_cast<bool>(variable);
-    return variable ? rate = ops_.read(variable) : Value();
+    return variable ? number = ops_.read(variable) : Value();
+  }
+
+  /// What else of the optimizer is given: @"optimizer/momentum", @"optimizer/momentum/1" of the first group.
+  void giveNumbers(const Optimizer &optimizer, size_t group, UpdateOperands &operands) {
+    for (StringRef name : optimizer.givable(schedule_.givenNumbers())) {
+      operands.givenNumbers.push_back(name);
+      operands.given.push_back(givenNumber(("optimizer/" + name).str(), optimizer.number(name), group,
+                                           "a number of the optimizer that is given"));
+    }
+  }
+
+  LogicalResult checkGivenNumbers() {
+    for (StringRef name : schedule_.givenNumbers())
+      if (llvm::none_of(givenNumbers_, [&](const auto &number) {
+            return StringRef(number.first.first) == ("optimizer/" + name).str();
+          }))
+        return recipe_.emitOpError("schedule given: ")
+               << name << " is no number of the optimizer that can be given, or it is 0, and then stays so";
+    return success();
   }
 
   void update(Trained trained) {
@@ -333,6 +357,9 @@ private:
     operands.step = step_;
     operands.lr = rateOf(optimizer, groups_.numberOf(trained.variable));
     if (!operands.lr)
+      return;
+    giveNumbers(optimizer, groups_.numberOf(trained.variable), operands);
+    if (!soundRates_)
       return;
     SmallVector<ir::VariableOp> variables{trained.variable};
     for (const OptimizerSlot &slot : optimizer.slots(type)) {
@@ -372,10 +399,10 @@ private:
   MeanGradients mean_; // its sums: none any more once more was done to the gradients than to divide them
   Value step_, keep_;  // keep_: null if every update is made
   LearningRate schedule_;
-  Value updates_;                      // made before this one
-  std::map<double, Value> rates_;      // of optimizers, by their own learning rates
-  std::map<size_t, Value> givenRates_; // by number of the group
-  bool soundRates_ = true;             // the model has no thing of its own by a rate's name
+  Value updates_;                                                // made before this one
+  std::map<double, Value> rates_;                                // of optimizers, by their own learning rates
+  std::map<std::pair<std::string, size_t>, Value> givenNumbers_; // by name and number of the group
+  bool soundRates_ = true; // the model has no thing of its own by the name of one
   std::optional<LossScale> lossScale_;
   Value allFinite_;                    // null without a loss scale
   SmallVector<StringRef> waitsForAll_; // entries for which no update is made before all gradients are there

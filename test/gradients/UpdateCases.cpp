@@ -143,6 +143,45 @@ void addLion(Cases &cases) {
   add("zero", "0.1", zeros("3x5"), zeros("3x5"));
 }
 
+/// Numbers that are given hold, not those of the attributes.
+void addGiven(Cases &cases) {
+  auto given = [](std::vector<Operand> operands, std::initializer_list<double> numbers) {
+    for (double value : numbers)
+      operands.push_back({operands.back().keyword == "lr" ? "given" : ",", {"$T", value, value}});
+    return operands;
+  };
+  const std::vector<Operand> buffer = {
+      {"", any("3x5")}, {"gradient", any("3x5")}, {"buffer", any("3x5")}, step(2), rate(0.1)};
+  cases.push_back(update("sgd_update", "given", given(buffer, {0.75, 0.25}),
+                         {number("momentum", "0.9"), number("dampening", "0.0"),
+                          number("weight_decay", "0.1"), "nesterov = true"},
+                         {"3x5x$T", "3x5x$T"}, R"(["momentum", "weight_decay"])"));
+  const std::vector<Operand> moments = {
+      {"", any("3x5")}, {"gradient", any("3x5")}, {"moments", any("3x5")}, {",", positive("3x5")}, step(10),
+      rate(0.01)};
+  const std::vector<std::string> adam = {number("beta1", "0.9"), number("beta2", "0.999"),
+                                         number("eps", "1.0e-8"), number("weight_decay", "0.1")};
+  cases.push_back(update("adam_update", "given", given(moments, {0.25, 0.75, 0.5}), adam,
+                         {"3x5x$T", "3x5x$T", "3x5x$T"}, R"(["weight_decay", "beta1", "beta2"])"));
+  cases.push_back(update("adam_update", "given_decoupled", given(moments, {0.875, 0.5}), adam,
+                         {"3x5x$T", "3x5x$T", "3x5x$T"}, R"(["beta1", "weight_decay"] decoupled)"));
+  const std::vector<Operand> mean = {{"", any("3x5")},
+                                     {"gradient", any("3x5")},
+                                     {"square_avg", positive("3x5")},
+                                     {"buffer", any("3x5")},
+                                     rate(0.01)};
+  cases.push_back(update("rmsprop_update", "given", given(mean, {0.5, 0.75}),
+                         {number("alpha", "0.99"), number("eps", "1.0e-8"), number("weight_decay", "0.1"),
+                          number("momentum", "0.9")},
+                         {"3x5x$T", "3x5x$T", "3x5x$T"}, R"(["momentum", "weight_decay"])"));
+  cases.push_back(
+      update("adagrad_update", "given",
+             given({{"", any("3x5")}, {"gradient", any("3x5")}, {"sum", positive("3x5")}, step(7), rate(0.1)},
+                   {0.5}),
+             {number("lr_decay", "0.25"), number("eps", "1.0e-10"), number("weight_decay", "0.0")},
+             {"3x5x$T", "3x5x$T"}, R"(["weight_decay"])"));
+}
+
 //===----------------------------------------------------------------------===//
 // Matrices
 //===----------------------------------------------------------------------===//
@@ -212,6 +251,7 @@ void addUpdateCases(Cases &cases) {
   addRmsprop(cases);
   addAdagrad(cases);
   addLion(cases);
+  addGiven(cases);
   addAdafactorCases(cases);
   addMuon(cases);
 }

@@ -150,3 +150,19 @@ gpuc.variable @step : tensor<f32> init zeros
 func.func @predict(%x: tensor<2xf32>) -> tensor<2xf32> {
   return %x : tensor<2xf32>
 }
+
+// -----
+
+// A number that is 0 stays so, and then there is nothing to give.
+gpuc.variable @w : tensor<2xf32> init ones
+func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<2xf32>
+  %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{schedule given: momentum is no number of the optimizer that can be given, or it is 0, and then stays so}}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = sgd(weight_decay = 0.1),
+  schedule = (given(weight_decay = true, momentum = true))
+}

@@ -122,3 +122,38 @@ module @given {
     schedule = (given)
   }
 }
+
+// -----
+
+// Of the optimizer's numbers those are given, too, that the schedule names and that are not 0: @v has no decay, and no
+// momentum of its own.
+// CHECK-LABEL: module @given_numbers
+// CHECK-DAG:   gpuc.variable @"optimizer/momentum" kind counter : tensor<f64> init constant(value = 0.9)
+// CHECK-DAG:   gpuc.variable @"optimizer/weight_decay" kind counter : tensor<f64> init constant(value = 0.1)
+// CHECK-DAG:   gpuc.variable @"optimizer/momentum/1" kind counter : tensor<f64> init constant(value = 0.8)
+// CHECK-NOT:   gpuc.variable @"optimizer/weight_decay/1"
+// CHECK:       func.func @train_step
+// CHECK-DAG:     %[[MOMENTUM:.*]] = gpuc.read @"optimizer/momentum" : tensor<f64>
+// CHECK-DAG:     %[[DECAY:.*]] = gpuc.read @"optimizer/weight_decay" : tensor<f64>
+// CHECK-DAG:     %[[OF_GROUP:.*]] = gpuc.read @"optimizer/momentum/1" : tensor<f64>
+// CHECK-DAG:     %[[W:.*]]:2 = gpuc.sgd_update {{.*}} given %[[MOMENTUM]], %[[DECAY]] ["momentum", "weight_decay"]
+// CHECK-DAG:     gpuc.assign @w, %[[W]]#0
+// CHECK-DAG:     %[[V:.*]]:2 = gpuc.sgd_update {{.*}} given %[[OF_GROUP]] ["momentum"]
+// CHECK-DAG:     gpuc.assign @v, %[[V]]#0
+module @given_numbers {
+  gpuc.variable @w : tensor<2xf32> init ones
+  gpuc.variable @v : tensor<2xf32> init ones
+  func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<2xf32>
+    %v = gpuc.read @v : tensor<2xf32>
+    %s = gpuc.mul %w, %v : tensor<2xf32>
+    %sum, %count = gpuc.mse %s, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe {
+    loss = @loss,
+    optimizer = sgd(lr = 2.0, momentum = 0.9, weight_decay = 0.1),
+    groups = (group(match = "v", momentum = 0.8, weight_decay = 0.0)),
+    schedule = (given(momentum = true, weight_decay = true))
+  }
+}

@@ -8,6 +8,16 @@ using namespace mlir;
 
 namespace gpuc::reference {
 
+/// A number of an update: what is given in its place, behind all other operands, or the attribute.
+template <typename Update>
+static double numberOf(Update op, Operands x, StringRef name, const APFloat &attribute) {
+  if (std::optional<ArrayAttr> names = op.getGivenNumbers())
+    for (auto [index, given] : llvm::enumerate(names->template getAsValueRange<StringAttr>()))
+      if (given == name)
+        return x[x.size() - names->size() + index].elements[0].real;
+  return attribute.convertToDouble();
+}
+
 /// torch.optim.SGD, as its documentation writes it.
 static Results sgdUpdate(ir::SgdUpdateOp op, Operands x) {
   bool hasBuffer = static_cast<bool>(op.getMomentumBuffer());
@@ -15,8 +25,9 @@ static Results sgdUpdate(ir::SgdUpdateOp op, Operands x) {
   const Tensor &gradient = x[1];
   int64_t step = x[hasBuffer ? 3 : 2].elements[0].integer;
   double lr = x[hasBuffer ? 4 : 3].elements[0].real;
-  double momentum = op.getMomentum().convertToDouble(), dampening = op.getDampening().convertToDouble();
-  double decay = op.getWeightDecay().convertToDouble();
+  double momentum = numberOf(op, x, "momentum", op.getMomentum());
+  double dampening = op.getDampening().convertToDouble();
+  double decay = numberOf(op, x, "weight_decay", op.getWeightDecay());
   for (int64_t i = 0; i < weight.size(); ++i) {
     double &w = weight.elements[i].real;
     double g = gradient.elements[i].real + decay * w;
@@ -35,8 +46,9 @@ static Results adamUpdate(ir::AdamUpdateOp op, Operands x) {
   bool hasMax = static_cast<bool>(op.getMaxExpAvgSq());
   Tensor weight = x[0], average = x[2], averageSquare = x[3], largest = hasMax ? x[4] : Tensor();
   auto step = static_cast<double>(x[hasMax ? 5 : 4].elements[0].integer);
-  double lr = x[hasMax ? 6 : 5].elements[0].real, decay = op.getWeightDecay().convertToDouble();
-  double beta1 = op.getBeta1().convertToDouble(), beta2 = op.getBeta2().convertToDouble();
+  double lr = x[hasMax ? 6 : 5].elements[0].real;
+  double decay = numberOf(op, x, "weight_decay", op.getWeightDecay());
+  double beta1 = numberOf(op, x, "beta1", op.getBeta1()), beta2 = numberOf(op, x, "beta2", op.getBeta2());
   double correction1 = 1 - std::pow(beta1, step), correction2 = 1 - std::pow(beta2, step);
   for (int64_t i = 0; i < weight.size(); ++i) {
     double &w = weight.elements[i].real, &m = average.elements[i].real, &v = averageSquare.elements[i].real;
@@ -64,10 +76,12 @@ static Results rmspropUpdate(ir::RmspropUpdateOp op, Operands x) {
   bool hasBuffer = static_cast<bool>(op.getMomentumBuffer()), isCentered = static_cast<bool>(op.getGradAvg());
   Tensor weight = x[0], square = x[2], buffer = hasBuffer ? x[3] : Tensor();
   Tensor mean = isCentered ? x[hasBuffer ? 4 : 3] : Tensor();
-  double lr = x.back().elements[0].real, alpha = op.getAlpha().convertToDouble();
+  double lr = x[(isCentered ? 4 : 3) + hasBuffer].elements[0].real, alpha = op.getAlpha().convertToDouble();
+  double decay = numberOf(op, x, "weight_decay", op.getWeightDecay());
+  double momentum = numberOf(op, x, "momentum", op.getMomentum());
   for (int64_t i = 0; i < weight.size(); ++i) {
     double &w = weight.elements[i].real, &v = square.elements[i].real;
-    double g = x[1].elements[i].real + op.getWeightDecay().convertToDouble() * w;
+    double g = x[1].elements[i].real + decay * w;
     v = alpha * v + (1 - alpha) * g * g;
     double variance = v;
     if (isCentered) {
@@ -78,7 +92,7 @@ static Results rmspropUpdate(ir::RmspropUpdateOp op, Operands x) {
     double direction = g / (std::sqrt(variance) + op.getEps().convertToDouble());
     if (hasBuffer) {
       double &b = buffer.elements[i].real;
-      direction = b = op.getMomentum().convertToDouble() * b + direction;
+      direction = b = momentum * b + direction;
     }
     w -= lr * direction;
   }
@@ -95,9 +109,10 @@ static Results adagradUpdate(ir::AdagradUpdateOp op, Operands x) {
   Tensor weight = x[0], sum = x[2];
   auto step = static_cast<double>(x[3].elements[0].integer);
   double lr = x[4].elements[0].real / (1 + (step - 1) * op.getLrDecay().convertToDouble());
+  double decay = numberOf(op, x, "weight_decay", op.getWeightDecay());
   for (int64_t i = 0; i < weight.size(); ++i) {
     double &w = weight.elements[i].real, &s = sum.elements[i].real;
-    double g = x[1].elements[i].real + op.getWeightDecay().convertToDouble() * w;
+    double g = x[1].elements[i].real + decay * w;
     s += g * g;
     w -= lr * g / (std::sqrt(s) + op.getEps().convertToDouble());
   }

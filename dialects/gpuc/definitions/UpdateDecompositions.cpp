@@ -12,17 +12,21 @@ using namespace mlir;
 namespace gpuc::ir {
 
 /// gradient + decay · weight
-static Expr withDecay(Expr gradient, Expr weight, const APFloat &decay) {
-  return decay.isZero() ? gradient : gradient + decay.convertToDouble() * weight;
+static Expr withDecay(Expr gradient, Expr weight, const UpdateNumber &decay) {
+  return decay.isZero() ? gradient : gradient + decay * weight;
 }
 
 /// rate · old + (1 - rate) · now
+static Expr runningMean(const UpdateNumber &rate, Expr old, Expr now) {
+  return rate * old + rate.oneMinus() * now;
+}
 static Expr runningMean(double rate, Expr old, Expr now) { return rate * old + (1 - rate) * now; }
 
 SmallVector<Value> SgdUpdateOp::decompose(OpBuilder &builder) {
   Expr weight(builder, getLoc(), getWeight());
-  Expr gradient = withDecay(weight.at(getGradient()), weight, getWeightDecay());
-  double momentum = getMomentum().convertToDouble();
+  UpdateNumber decay = updateNumber(*this, weight, "weight_decay", getWeightDecay());
+  Expr gradient = withDecay(weight.at(getGradient()), weight, decay);
+  UpdateNumber momentum = updateNumber(*this, weight, "momentum", getMomentum());
   Expr lr = spreadLike(weight, weight.at(getLr()));
   if (!getMomentumBuffer())
     return {weight - lr * gradient};
@@ -36,14 +40,16 @@ SmallVector<Value> SgdUpdateOp::decompose(OpBuilder &builder) {
 
 SmallVector<Value> AdamUpdateOp::decompose(OpBuilder &builder) {
   Expr weight(builder, getLoc(), getWeight()), gradient = weight.at(getGradient());
-  double beta1 = getBeta1().convertToDouble(), beta2 = getBeta2().convertToDouble();
+  UpdateNumber beta1 = updateNumber(*this, weight, "beta1", getBeta1());
+  UpdateNumber beta2 = updateNumber(*this, weight, "beta2", getBeta2());
+  UpdateNumber decay = updateNumber(*this, weight, "weight_decay", getWeightDecay());
   Expr step = asF64(weight.at(getStep())), lr = asF64(weight.at(getLr()));
-  auto correction = [&](double beta) { return 1 - pow(step.constant(beta), step); };
+  auto correction = [&](const UpdateNumber &beta) { return 1 - pow(beta.beside(step), step); };
 
   if (getDecoupled())
-    weight = decayed(weight, lr, getWeightDecay());
+    weight = decayed(weight, lr, decay);
   else
-    gradient = withDecay(gradient, weight, getWeightDecay());
+    gradient = withDecay(gradient, weight, decay);
   Expr average = withoutDenormals(runningMean(beta1, weight.at(getExpAvg()), gradient));
   Expr averageSquare = withoutDenormals(runningMean(beta2, weight.at(getExpAvgSq()), gradient * gradient));
   Expr square = getMaxExpAvgSq() ? max(weight.at(getMaxExpAvgSq()), averageSquare) : averageSquare; // AMSGrad
@@ -60,7 +66,8 @@ SmallVector<Value> AdamUpdateOp::decompose(OpBuilder &builder) {
 
 SmallVector<Value> RmspropUpdateOp::decompose(OpBuilder &builder) {
   Expr weight(builder, getLoc(), getWeight());
-  Expr gradient = withDecay(weight.at(getGradient()), weight, getWeightDecay());
+  UpdateNumber decay = updateNumber(*this, weight, "weight_decay", getWeightDecay());
+  Expr gradient = withDecay(weight.at(getGradient()), weight, decay);
   double alpha = getAlpha().convertToDouble();
   Expr square = withoutDenormals(runningMean(alpha, weight.at(getSquareAvg()), gradient * gradient));
   Expr variance = square, mean;
@@ -70,8 +77,8 @@ SmallVector<Value> RmspropUpdateOp::decompose(OpBuilder &builder) {
   }
   Expr direction = gradient / (sqrt(variance) + getEps().convertToDouble());
   if (getMomentumBuffer())
-    direction =
-        withoutDenormals(getMomentum().convertToDouble() * weight.at(getMomentumBuffer()) + direction);
+    direction = withoutDenormals(
+        updateNumber(*this, weight, "momentum", getMomentum()) * weight.at(getMomentumBuffer()) + direction);
   SmallVector<Value> updated = {weight - spreadLike(weight, weight.at(getLr())) * direction, square};
   if (getMomentumBuffer())
     updated.push_back(direction);
@@ -82,7 +89,8 @@ SmallVector<Value> RmspropUpdateOp::decompose(OpBuilder &builder) {
 
 SmallVector<Value> AdagradUpdateOp::decompose(OpBuilder &builder) {
   Expr weight(builder, getLoc(), getWeight());
-  Expr gradient = withDecay(weight.at(getGradient()), weight, getWeightDecay());
+  UpdateNumber decay = updateNumber(*this, weight, "weight_decay", getWeightDecay());
+  Expr gradient = withDecay(weight.at(getGradient()), weight, decay);
   Expr step = asF64(weight.at(getStep())), lr = asF64(weight.at(getLr()));
   Expr stepSize = lr / (1 + (step - 1) * getLrDecay().convertToDouble());
   Expr total = weight.at(getSum()) + gradient * gradient;

@@ -49,6 +49,27 @@ static LogicalResult checkResults(Operation *op, StringRef label, ArrayRef<Type>
                            << ") [" << label << "]";
 }
 
+/// `label` wants scalars in place of numbers that may be given, each once.
+template <typename Update> static LogicalResult checkGiven(Update op, StringRef label) {
+  ArrayRef<StringRef> known = Update::getGivable();
+  SmallVector<StringRef> names;
+  if (std::optional<ArrayAttr> given = op.getGivenNumbers())
+    llvm::append_range(names, given->template getAsValueRange<StringAttr>());
+  if (names.size() != op.getGiven().size())
+    return op.emitOpError() << "is given " << op.getGiven().size() << " scalars for " << names.size()
+                            << " given_numbers [" << label << "]";
+  for (auto [index, name] : llvm::enumerate(names)) {
+    if (!llvm::is_contained(known, name))
+      return op.emitOpError() << "given_numbers name '" << name << "', but known are "
+                              << llvm::join(known, ", ") << " [" << label << "]";
+    if (llvm::is_contained(ArrayRef(names).take_front(index), name))
+      return op.emitOpError() << "given_numbers name '" << name << "' twice [" << label << "]";
+    if (failed(checkScalar(op, label, name, op.getGiven()[index])))
+      return failure();
+  }
+  return success();
+}
+
 /// `label` wants a weight whose elements can be counted.
 static LogicalResult checkCountable(Operation *op, StringRef label, Value weight) {
   RankedTensorType type = tensorType(weight);
@@ -59,10 +80,24 @@ static LogicalResult checkCountable(Operation *op, StringRef label, Value weight
 }
 
 //===----------------------------------------------------------------------===//
+// Numbers that may be given
+//===----------------------------------------------------------------------===//
+
+static constexpr StringRef kMomentumAndDecay[] = {"momentum", "weight_decay"};
+static constexpr StringRef kBetasAndDecay[] = {"beta1", "beta2", "weight_decay"};
+
+ArrayRef<StringRef> SgdUpdateOp::getGivable() { return kMomentumAndDecay; }
+ArrayRef<StringRef> AdamUpdateOp::getGivable() { return kBetasAndDecay; }
+ArrayRef<StringRef> RmspropUpdateOp::getGivable() { return kMomentumAndDecay; }
+ArrayRef<StringRef> AdagradUpdateOp::getGivable() { return ArrayRef(kMomentumAndDecay).drop_front(); }
+
+//===----------------------------------------------------------------------===//
 // Verifiers
 //===----------------------------------------------------------------------===//
 
 LogicalResult SgdUpdateOp::verify() {
+  if (failed(checkNeeded<SgdUpdateOp>(getLoc(), *this, {0, 1, 3, 4})))
+    return failure();
   Type weight = getWeight().getType();
   double momentum = getMomentum().convertToDouble(), dampening = getDampening().convertToDouble();
   if (failed(checkTensors(*this, "sgd_update_C1", weight,
@@ -81,11 +116,16 @@ LogicalResult SgdUpdateOp::verify() {
            << "momentum and weight_decay must not be negative and dampening a number, but they are "
            << numberText(momentum) << ", " << numberText(getWeightDecay().convertToDouble()) << " and "
            << numberText(dampening) << " [sgd_update_C6]";
+  if (failed(checkGiven(*this, "sgd_update_C7")))
+    return failure();
   return checkResults(*this, "sgd_update_C5", SmallVector<Type>(getMomentumBuffer() ? 2 : 1, weight));
 }
 
 LogicalResult AdamUpdateOp::verify() {
-  if (failed(checkTensors(*this, "adam_update_C1", getWeight().getType(),
+  if (failed(checkNeeded<AdamUpdateOp>(getLoc(), *this, {0, 1, 2, 3, 5, 6})))
+    return failure();
+  if (failed(checkGiven(*this, "adam_update_C6")) ||
+      failed(checkTensors(*this, "adam_update_C1", getWeight().getType(),
                           {{"gradient", getGradient()},
                            {"first moment", getExpAvg()},
                            {"second moment", getExpAvgSq()},
@@ -124,6 +164,8 @@ LogicalResult RmspropUpdateOp::verify() {
   if (getMomentum().isZero() == !!getMomentumBuffer())
     return emitOpError() << "takes a buffer just when momentum is not 0, but momentum is "
                          << numberText(getMomentum().convertToDouble()) << " [rmsprop_update_C3]";
+  if (failed(checkGiven(*this, "rmsprop_update_C6")))
+    return failure();
   size_t count = 2 + !!getMomentumBuffer() + !!getGradAvg();
   return checkResults(*this, "rmsprop_update_C4", SmallVector<Type>(count, weight));
 }
@@ -134,6 +176,7 @@ LogicalResult AdagradUpdateOp::verify() {
                            {"sum", getSum()},
                            {"new weight", getNewWeight()},
                            {"new sum", getNewSum()}})) ||
+      failed(checkGiven(*this, "adagrad_update_C4")) ||
       failed(checkScalars(*this, "adagrad_update_C2", {{"step", getStep()}, {"lr", getLr()}})))
     return failure();
   return checkNotNegative(

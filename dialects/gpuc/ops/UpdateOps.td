@@ -5,12 +5,15 @@ include "dialects/gpuc/GpucOpBase.td"
 
 /// One step of an optimizer for one variable: from weight, gradient and state to the new weight and the new state.
 /// What depends on step and lr alone is computed in f64 and rounded once to the weight's type.
+///
+/// Some take numbers that whoever runs the plan changes between steps: `given` scalars stand for the attributes that
+/// `given_numbers` names. What hangs on an attribute being 0 (whether there is a buffer) hangs on the attribute still.
 class Gpuc_UpdateOp<string mnemonic, list<Trait> traits = []>
     : Gpuc_PureOp<mnemonic, traits # [Composite], ["getFlops"]> {
   let hasVerifier = 1;
 }
 
-def SgdUpdateOp : Gpuc_UpdateOp<"sgd_update"> {
+def SgdUpdateOp : Gpuc_UpdateOp<"sgd_update", [AttrSizedOperandSegments]> {
   let summary = "One step of stochastic gradient descent";
   let description = [{
     PyTorch's torch.optim.SGD: g ← g + weight_decay · w; with momentum μ: b ← μ · b + (1 - dampening) · g (in step 1
@@ -23,17 +26,25 @@ def SgdUpdateOp : Gpuc_UpdateOp<"sgd_update"> {
     - (sgd_update_C4) nesterov needs momentum and no dampening.
     - (sgd_update_C5) The results have the type of the weight.
     - (sgd_update_C6) momentum and weight_decay are not negative, and dampening is a number (not NaN).
+    - (sgd_update_C7) `given` are scalars, as many as given_numbers, which are of momentum and
+      weight_decay, each once.
   }];
   let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Optional<Gpuc_FloatTensor>:$momentum_buffer,
-                       Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr, F64Attr:$momentum, F64Attr:$dampening,
-                       F64Attr:$weight_decay, BoolAttr:$nesterov);
+                       Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr, Variadic<Gpuc_FloatTensor>:$given,
+                       F64Attr:$momentum, F64Attr:$dampening, F64Attr:$weight_decay, BoolAttr:$nesterov,
+                       OptionalAttr<StrArrayAttr>:$given_numbers);
   let results = (outs Variadic<Gpuc_FloatTensor>:$updated);
   let assemblyFormat = [{
-    $weight `gradient` $gradient (`buffer` $momentum_buffer^)? `step` $step `lr` $lr attr-dict `:` functional-type(operands, results)
+    $weight `gradient` $gradient (`buffer` $momentum_buffer^)? `step` $step `lr` $lr (`given` $given^ $given_numbers)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// The numbers that it may be given.
+    static ::llvm::ArrayRef<::llvm::StringRef> getGivable();
   }];
 }
 
-def AdamUpdateOp : Gpuc_UpdateOp<"adam_update"> {
+def AdamUpdateOp : Gpuc_UpdateOp<"adam_update", [AttrSizedOperandSegments]> {
   let summary = "One step of Adam, or with `decoupled` weight decay of AdamW";
   let description = [{
     PyTorch's torch.optim.Adam and AdamW [Kingma and Ba 2015; Loshchilov and Hutter 2019]:
@@ -46,16 +57,23 @@ def AdamUpdateOp : Gpuc_UpdateOp<"adam_update"> {
     - (adam_update_C3) beta1 and beta2 lie in [0, 1).
     - (adam_update_C4) eps and weight_decay are not negative.
     - (adam_update_C5) A new largest second moment is returned just when there is an old one.
+    - (adam_update_C6) `given` are scalars, as many as given_numbers, which are of beta1, beta2 and
+      weight_decay, each once.
   }];
   let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$exp_avg,
                        Gpuc_FloatTensor:$exp_avg_sq, Optional<Gpuc_FloatTensor>:$max_exp_avg_sq, Gpuc_IndexTensor:$step,
-                       Gpuc_FloatTensor:$lr, F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay,
-                       UnitAttr:$decoupled);
+                       Gpuc_FloatTensor:$lr, Variadic<Gpuc_FloatTensor>:$given, F64Attr:$beta1, F64Attr:$beta2,
+                       F64Attr:$eps, F64Attr:$weight_decay, UnitAttr:$decoupled,
+                       OptionalAttr<StrArrayAttr>:$given_numbers);
   let results = (outs Gpuc_FloatTensor:$new_weight, Gpuc_FloatTensor:$new_exp_avg, Gpuc_FloatTensor:$new_exp_avg_sq,
                       Optional<Gpuc_FloatTensor>:$new_max_exp_avg_sq);
   let assemblyFormat = [{
     $weight `gradient` $gradient `moments` $exp_avg `,` $exp_avg_sq (`max` $max_exp_avg_sq^)? `step` $step `lr` $lr
-    (`decoupled` $decoupled^)? attr-dict `:` functional-type(operands, results)
+    (`given` $given^ $given_numbers)? (`decoupled` $decoupled^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// The numbers that it may be given.
+    static ::llvm::ArrayRef<::llvm::StringRef> getGivable();
   }];
 }
 
@@ -74,14 +92,21 @@ def RmspropUpdateOp : Gpuc_UpdateOp<"rmsprop_update", [AttrSizedOperandSegments]
     - (rmsprop_update_C3) There is a buffer just when momentum is not 0.
     - (rmsprop_update_C4) The results are of the types of the weight and its state.
     - (rmsprop_update_C5) alpha, eps, weight_decay and momentum are not negative.
+    - (rmsprop_update_C6) `given` are scalars, as many as given_numbers, which are of momentum and
+      weight_decay, each once.
   }];
   let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$square_avg,
                        Optional<Gpuc_FloatTensor>:$momentum_buffer, Optional<Gpuc_FloatTensor>:$grad_avg,
-                       Gpuc_FloatTensor:$lr, F64Attr:$alpha, F64Attr:$eps, F64Attr:$weight_decay, F64Attr:$momentum);
+                       Gpuc_FloatTensor:$lr, Variadic<Gpuc_FloatTensor>:$given, F64Attr:$alpha, F64Attr:$eps,
+                       F64Attr:$weight_decay, F64Attr:$momentum, OptionalAttr<StrArrayAttr>:$given_numbers);
   let results = (outs Variadic<Gpuc_FloatTensor>:$updated);
   let assemblyFormat = [{
     $weight `gradient` $gradient `square_avg` $square_avg (`buffer` $momentum_buffer^)? (`grad_avg` $grad_avg^)?
-    `lr` $lr attr-dict `:` functional-type(operands, results)
+    `lr` $lr (`given` $given^ $given_numbers)? attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// The numbers that it may be given.
+    static ::llvm::ArrayRef<::llvm::StringRef> getGivable();
   }];
 }
 
@@ -94,13 +119,19 @@ def AdagradUpdateOp : Gpuc_UpdateOp<"adagrad_update"> {
     - (adagrad_update_C1) All tensors have the type of the weight.
     - (adagrad_update_C2) step and lr are scalars.
     - (adagrad_update_C3) lr_decay, eps and weight_decay are not negative.
+    - (adagrad_update_C4) `given` is a scalar if there is one, and given_numbers is weight_decay.
   }];
   let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$sum,
-                       Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr, F64Attr:$lr_decay, F64Attr:$eps,
-                       F64Attr:$weight_decay);
+                       Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr, Variadic<Gpuc_FloatTensor>:$given,
+                       F64Attr:$lr_decay, F64Attr:$eps, F64Attr:$weight_decay, OptionalAttr<StrArrayAttr>:$given_numbers);
   let results = (outs Gpuc_FloatTensor:$new_weight, Gpuc_FloatTensor:$new_sum);
   let assemblyFormat = [{
-    $weight `gradient` $gradient `sum` $sum `step` $step `lr` $lr attr-dict `:` functional-type(operands, results)
+    $weight `gradient` $gradient `sum` $sum `step` $step `lr` $lr (`given` $given^ $given_numbers)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// The numbers that it may be given.
+    static ::llvm::ArrayRef<::llvm::StringRef> getGivable();
   }];
 }
 

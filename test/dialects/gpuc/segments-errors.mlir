@@ -60,7 +60,7 @@ func.func @batch_norm(%x: tensor<4x8xf32>, %s: tensor<8xf32>) {
 func.func @rmsprop_update(%w: tensor<8xf32>, %lr: tensor<f32>) {
   // expected-error @below {{'gpuc.rmsprop_update' op requires one of operand 5, and operandSegmentSizes say 0}}
   %updated:2 = "gpuc.rmsprop_update"(%w, %w, %w, %lr) <{alpha = 0.9 : f64, eps = 1.0 : f64, momentum = 0.0 : f64,
-      operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 0>, weight_decay = 0.0 : f64}>
+      operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 0, 0>, weight_decay = 0.0 : f64}>
       : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>) -> (tensor<8xf32>, tensor<8xf32>)
   return
 }

@@ -352,3 +352,64 @@ func.func @case(%a: tensor<4x3xf32>, %lr: tensor<f32>) {
   %0:2 = gpuc.muon_update %a gradient %a buffer %a lr %lr {momentum = 0.95 : f64, nesterov = true, ns_steps = 5 : i64, weight_decay = -1.0 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>)
   return
 }
+
+// -----
+
+// A scalar for each name.
+func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
+  // expected-error @below {{is given 2 scalars for 1 given_numbers [sgd_update_C7]}}
+  %0:2 = gpuc.sgd_update %w gradient %w buffer %w step %t lr %lr given %lr, %lr ["momentum"] {momentum = 0.9 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// A number that the update has.
+func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
+  // expected-error @below {{given_numbers name 'beta1', but known are momentum, weight_decay [sgd_update_C7]}}
+  %0:2 = gpuc.sgd_update %w gradient %w buffer %w step %t lr %lr given %lr ["beta1"] {momentum = 0.9 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// Each once.
+func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
+  // expected-error @below {{given_numbers name 'momentum' twice [sgd_update_C7]}}
+  %0:2 = gpuc.sgd_update %w gradient %w buffer %w step %t lr %lr given %lr, %lr ["momentum", "momentum"] {momentum = 0.9 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// Scalars.
+func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
+  // expected-error @below {{momentum must be a scalar tensor, but is 'tensor<4xf32>' [sgd_update_C7]}}
+  %0:2 = gpuc.sgd_update %w gradient %w buffer %w step %t lr %lr given %w ["momentum"] {momentum = 0.9 : f64, dampening = 0.0 : f64, weight_decay = 0.0 : f64, nesterov = false} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// The same of the others.
+func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
+  // expected-error @below {{given_numbers name 'momentum', but known are beta1, beta2, weight_decay [adam_update_C6]}}
+  %0:3 = gpuc.adam_update %w gradient %w moments %w, %w step %t lr %lr given %lr ["momentum"] {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @case(%w: tensor<4xf32>, %lr: tensor<f32>) {
+  // expected-error @below {{given_numbers name 'beta1', but known are momentum, weight_decay [rmsprop_update_C6]}}
+  %0:2 = gpuc.rmsprop_update %w gradient %w square_avg %w lr %lr given %lr ["beta1"] {alpha = 0.99 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64, momentum = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @case(%w: tensor<4xf32>, %t: tensor<i64>, %lr: tensor<f32>) {
+  // expected-error @below {{given_numbers name 'momentum', but known are weight_decay [adagrad_update_C4]}}
+  %0:2 = gpuc.adagrad_update %w gradient %w sum %w step %t lr %lr given %lr ["momentum"] {lr_decay = 0.0 : f64, eps = 1.0e-10 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}

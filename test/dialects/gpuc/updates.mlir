@@ -25,5 +25,13 @@ func.func @updates(%w: tensor<4x3xf32>, %g: tensor<4x3xf32>, %step: tensor<i64>,
   %8:3 = gpuc.adafactor_update %w gradient %g variances %row, %column step %step lr %lr {beta2_decay = -0.8 : f64, eps1 = 1.0e-7 : f64, eps2 = 0.001 : f64, d = 1.0 : f64, weight_decay = 0.0 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x1xf32>, tensor<1x3xf32>, tensor<i64>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x1xf32>, tensor<1x3xf32>)
   // CHECK: gpuc.muon_update %{{.*}} gradient %{{.*}} buffer %{{.*}} lr %{{.*}} {
   %9:2 = gpuc.muon_update %w gradient %g buffer %g lr %lr {momentum = 0.95 : f64, nesterov = true, ns_steps = 5 : i64, weight_decay = 0.0 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>)
+  // CHECK: gpuc.sgd_update %{{.*}} gradient %{{.*}} buffer %{{.*}} step %{{.*}} lr %{{.*}} given %{{.*}}, %{{.*}} ["momentum", "weight_decay"] {
+  %10:2 = gpuc.sgd_update %w gradient %g buffer %g step %step lr %lr given %lr, %lr ["momentum", "weight_decay"] {momentum = 0.9 : f64, dampening = 0.0 : f64, weight_decay = 0.1 : f64, nesterov = true} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<i64>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>)
+  // CHECK: gpuc.adam_update %{{.*}} lr %{{.*}} given %{{.*}} ["beta1"] decoupled {
+  %11:3 = gpuc.adam_update %w gradient %g moments %g, %g step %step lr %lr given %lr ["beta1"] decoupled {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.01 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<i64>, tensor<f32>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>)
+  // CHECK: gpuc.rmsprop_update %{{.*}} lr %{{.*}} given %{{.*}} ["weight_decay"] {
+  %12:2 = gpuc.rmsprop_update %w gradient %g square_avg %g lr %lr given %lr ["weight_decay"] {alpha = 0.99 : f64, eps = 1.0e-8 : f64, weight_decay = 0.5 : f64, momentum = 0.0 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>)
+  // CHECK: gpuc.adagrad_update %{{.*}} lr %{{.*}} given %{{.*}} ["weight_decay"] {
+  %13:2 = gpuc.adagrad_update %w gradient %g sum %g step %step lr %lr given %lr ["weight_decay"] {lr_decay = 0.0 : f64, eps = 1.0e-10 : f64, weight_decay = 0.1 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<i64>, tensor<f32>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>)
   return
 }
