@@ -47,8 +47,8 @@ class StepWatch {
  public:
   /// `watched`: of each tensor and module of `net` (name, object, a tensor's address or None, the name of an
   /// attribute, its value), of which `each_time` are looked at each `period` steps, the next in turn;
-  /// `rates`: [group, variable, what was written last]; `numbers`: (group, [(key, value)]) of each group of
-  /// `optimizer`, which may be None.
+  /// `rates`: [group, key, index in that or None, what was written last, variable] of each number that may
+  /// change; `numbers`: (group, [(key, value)]) of each group of `optimizer`, which may be None.
   StepWatch(const TensorExchange& exchange, const nanobind::object& net, const nanobind::list& watched,
             size_t each_time, size_t period, const nanobind::list& rates, const nanobind::list& numbers,
             const nanobind::object& optimizer)
@@ -74,7 +74,7 @@ class StepWatch {
     return own ? own == Py_True : nanobind::getattr(net_, training_).ptr() == Py_True;
   }
 
-  /// Whether all rates are what was written last.
+  /// Whether all rates, and what else may change, are what was written last.
   bool areRatesWritten() const {
     for (nanobind::handle entry : rates_)
       if (!isWritten(entry.ptr())) return false;
@@ -124,11 +124,20 @@ class StepWatch {
     nanobind::object attribute, value;
   };
 
-  bool isWritten(PyObject* entry) const {
-    PyObject* rate = PyDict_GetItem(PyList_GET_ITEM(entry, 0), lr_.ptr());
-    PyObject* last = PyList_GET_ITEM(entry, 2);
-    return rate && PyFloat_CheckExact(rate) && PyFloat_CheckExact(last) &&
-           PyFloat_AS_DOUBLE(rate) == PyFloat_AS_DOUBLE(last);
+  static bool isWritten(PyObject* entry) {
+    PyObject* number = PyDict_GetItem(PyList_GET_ITEM(entry, 0), PyList_GET_ITEM(entry, 1));
+    if (PyList_GET_ITEM(entry, 2) != Py_None) number = itemOf(number, PyList_GET_ITEM(entry, 2));
+    PyObject* last = PyList_GET_ITEM(entry, 3);
+    if (!number || !PyFloat_CheckExact(last)) return false;
+    if (PyFloat_CheckExact(number)) return PyFloat_AS_DOUBLE(number) == PyFloat_AS_DOUBLE(last);
+    return PyLong_CheckExact(number) && PyLong_AsDouble(number) == PyFloat_AS_DOUBLE(last);
+  }
+
+  /// Of a pair, as betas are; null if it is none.
+  static PyObject* itemOf(PyObject* pair, PyObject* index) {
+    if (!pair || !(PyTuple_CheckExact(pair) || PyList_CheckExact(pair))) return nullptr;
+    const Py_ssize_t at = PyLong_AsSsize_t(index);
+    return at < PySequence_Fast_GET_SIZE(pair) ? PySequence_Fast_GET_ITEM(pair, at) : nullptr;
   }
 
   bool isWhereItWas(const Watched& watched) const {
@@ -167,8 +176,7 @@ class StepWatch {
   nanobind::object optimizer_;
   std::vector<std::optional<DictSnapshot>> groups_;  // when they last had their numbers
   // Names, made once.
-  nanobind::str lr_ = nanobind::str("lr"), training_ = nanobind::str("training"),
-                param_groups_ = nanobind::str("param_groups");
+  nanobind::str training_ = nanobind::str("training"), param_groups_ = nanobind::str("param_groups");
 };
 
 }  // namespace gpuc

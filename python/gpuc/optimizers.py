@@ -17,6 +17,9 @@ FORMS = {
     "Adagrad": ("adagrad", {"lr_decay": "lr_decay", "eps": "eps", "initial_accumulator_value":
                             "initial_accumulator_value", **SAME}),
 }  # fmt: skip
+# Keys of a param_group that may change between steps, as the rate does, if they are not 0 when a step is compiled: what is 0 may say
+# that a slot is not there. By key the recipe's numbers.
+GIVEN = {"momentum": ("momentum",), "betas": ("beta1", "beta2"), "weight_decay": ("weight_decay",)}
 # How PyTorch computes, not what.
 IGNORED = {"params", "param_names", "lr", "initial_lr", "foreach", "fused", "capturable", "differentiable",
            "decoupled_weight_decay", "max_lr", "min_lr", "max_momentum", "base_momentum"}  # fmt: skip
@@ -76,22 +79,43 @@ class Optimizer:
                 found.append(f"{self.keys[key]}={text_of(value)}")
         return found
 
+    def given(self, group):
+        """The keys of what may change between steps beside the rate."""
+        return [key for key in GIVEN if key in self.keys and group.get(key)]
+
     def compiled_numbers(self):
-        """Of each group what a step has from its compilation: all but the rate. Groups, with keys and values."""
-        return [(group, [(key, group[key]) for key in self.keys if key in group]) for group in self.torch.param_groups]
+        """Of each group what a step has from its compilation: all but what may change. Groups, with keys and values."""
+        return [(group, [(key, group[key]) for key in self.keys if key in group and key not in self.given(group)])
+                for group in self.torch.param_groups]  # fmt: skip
 
     def recipe(self, names, read):
         """Entries of the recipe; `names`: by the identity of a parameter, its variable; `read`: the variables that the loss reads.
 
         A group of which nothing is trained, frozen or empty, is left out; `groups` are those that are not, the first always.
         """
-        groups = self.torch.param_groups
-        entries = [("optimizer", f"{self.name}:" + ",".join([*self.numbers(groups[0]), "decay=all"])),
-                   ("schedule", "given")]  # fmt: skip
-        self.groups = groups[:1]
-        for group in groups[1:]:
+        first, *others = self.torch.param_groups
+        entries = [("optimizer", f"{self.name}:" + ",".join([*self.numbers(first), "decay=all"]))]
+        self.groups, given = [first], set()
+        for group in (first, *others):
             trained = [names[id(parameter)] for parameter in group["params"] if parameter.requires_grad and names.get(id(parameter)) in read]
-            if trained:
+            if not trained:
+                continue
+            given.update(self.given(group))
+            if group is not first:
                 self.groups.append(group)
                 entries.append(("groups", f"group:match=({','.join(trained)})," + ",".join(self.numbers(group))))
-        return entries
+        flags = [f"{number}=true" for key in GIVEN if key in given for number in GIVEN[key]]
+        return [*entries, ("schedule", ":".join(["given", ",".join(flags)] if flags else ["given"]))]
+
+    def changing_numbers(self):
+        """Of each group what may change between steps beside the rate, by key."""
+        return [{key: group[key] for key in GIVEN if key in self.keys} for group in self.torch.param_groups]
+
+    def changing(self):
+        """(group, key, index in it or None, variable of the plan) of each number that may change between steps."""
+        for number, group in enumerate(self.groups):
+            suffix = f"/{number}" if number else ""
+            yield group, "lr", None, "lr" + suffix
+            for key in self.given(group):
+                for index, name in enumerate(GIVEN[key]):
+                    yield group, key, index if len(GIVEN[key]) > 1 else None, f"optimizer/{name}{suffix}"

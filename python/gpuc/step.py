@@ -223,13 +223,22 @@ class Step(Plan):
             self._look_closer()
         self._check_changes()
         self._copies.take()
-        for entry in self._rates:
-            group, rate, last = entry
-            if group["lr"] != last:
-                entry[2] = float(group["lr"])
-                rate.fill_(entry[2])
+        self._write_numbers()
         self._copies.are_stale = bool(self._shares)
         return self._mean_of("train_step", args, kwargs)
+
+    def _write_numbers(self):
+        """What schedulers have changed: rates, and momentum and decay."""
+        for entry in self._rates:
+            group, key, index, last, written = entry
+            now = number_of(group, key, index)
+            if now == last:
+                continue
+            if now == 0 and key == "momentum":
+                raise Error("the optimizer's momentum is 0, and was not when the step was compiled: compile again, since torch leaves its "
+                            "buffers alone then")  # fmt: skip
+            written.fill_(now)
+            entry[3] = now
 
     def _look_closer(self):
         """At the first step: what it would not do, and a loop of the user's seems to expect."""
@@ -260,7 +269,7 @@ class Step(Plan):
     def _look_at_ranks(self, args, kwargs):
         """Now and then: what each has for itself, and all must have alike; the first batches, which must not be alike."""
         pieces = b"".join(bytes_of(tensor.detach().reshape(-1)[:SAMPLE]) for tensor in self._tensors.values())
-        self._ranks.agree("step", rates_of_the_optimizer=[float(group["lr"]) for group, *_ in self._rates], step=int(self._counter),
+        self._ranks.agree("step", rates_of_the_optimizer=[number_of(*entry[:3]) for entry in self._rates], step=int(self._counter),
                           values_of_parameters=zlib.crc32(pieces))  # fmt: skip
         batches = self._ranks.gather(checksum_of(args, kwargs), "step")
         same = next(((batches.index(batch), number) for number, batch in enumerate(batches) if batches.index(batch) < number), None)
@@ -271,7 +280,7 @@ class Step(Plan):
     def _take_restored(self):
         """The plan has other rates than were written last: those of param_groups are written anew."""
         for entry in self._rates:
-            entry[2] = None
+            entry[3] = None
         self._copies.are_stale = True
 
     def sync(self):
@@ -391,14 +400,14 @@ class Step(Plan):
         self._copies.begin()
 
     def _share_rates(self):
+        """[group, key, index in it or None, what was written last, variable] of each number that may change between steps."""
         self._groups_of_rates = []
         if not self._reader:
             return []
-        everyone, groups = self._reader.torch.param_groups, self._reader.groups
-        names = ["lr", *(f"lr/{i}" for i in range(1, len(groups)))]
-        found = [(group, name) for group, name in zip(groups, names) if name in self._plan_variables]
-        self._groups_of_rates = [next(number for number, each in enumerate(everyone) if each is group) for group, _ in found]
-        return [[group, self._view(name), None] for group, name in found]
+        groups = self._reader.torch.param_groups
+        found = [entry for entry in self._reader.changing() if entry[-1] in self._plan_variables]
+        self._groups_of_rates = [next(number for number, each in enumerate(groups) if each is group) for group, *_ in found]
+        return [[group, key, index, None, self._view(variable)] for group, key, index, variable in found]
 
     def _share_state(self):
         """opt.state's tensors become the plan's; its step counts are written when someone asks for them."""
@@ -511,13 +520,19 @@ class Step(Plan):
     def _check_group(self, group, numbers):
         for key, value in numbers:
             if group[key] != value:
-                raise Error(f"the optimizer's {key} is {group[key]}, and was {value} when the step was compiled: of its "
-                            "numbers the rate alone may change (OneCycleLR: cycle_momentum=False); compile again")  # fmt: skip
+                raise Error(f"the optimizer's {key} is {group[key]}, and was {value} when the step was compiled, which "
+                            "goes on with that: compile again")  # fmt: skip
         if len(self._reader.torch.param_groups) != len(self._numbers):
             raise Error("the optimizer has other groups than when the step was compiled: compile again")
 
 
 Step.step = Step.__call__ = _runtime.step_call(Step)
+
+
+def number_of(group, key, index):
+    value = group[key]
+    return float(value if index is None else value[index])
+
 
 # Where the recipe's name of a slot is not torch's.
 SLOTS = {}

@@ -296,6 +296,7 @@ class Run:
             "loss_sum": self.loss_sum, "loss_count": self.loss_count,
             "ranks": self.ranks.gather(own, "a checkpoint") if self.ranks else [own],
             "rates": [float(group["lr"]) for group in self.groups()],
+            "numbers": self.step._reader.changing_numbers() if self.groups() else [],
             "scheduler": None if self.scheduler is None else packed(self.scheduler.state_dict()),
         }  # fmt: skip
         return json.dumps(state)
@@ -334,11 +335,21 @@ class Run:
         if self.scheduler is not None:
             self.scheduler.load_state_dict(unpacked(state["scheduler"]))
         for group, rate in zip(self.groups(), state["rates"]):
-            group["lr"] = rate
+            self.set_number(group, "lr", rate)
+        for group, numbers in zip(self.groups(), state.get("numbers", [])):  # Older checkpoints have none.
+            for key, value in numbers.items():
+                self.set_number(group, key, tuple(value) if isinstance(value, list) else value)
         self.step.origin = pathlib.Path(file)
         self.step._take_restored()
         draws.restore(own["drawn"], self.loader, self.val)
         self.progress.note(f"going on from {file}, after step {self.steps}")
+
+    def set_number(self, group, key, stored):
+        """The checkpoint's, as in the optimizer's own load_state_dict(). Where no scheduler has changed it, the user may have."""
+        if self.scheduler is None and group[key] != stored:
+            warnings.warn(f"going on with the checkpoint's {key} of {stored}, not the optimizer's {group[key]}: begin anew in another "
+                          "checkpoint_dir, or set it behind the first epoch", stacklevel=6)  # fmt: skip
+        group[key] = stored
 
     def fits(self, file, position, metadata):
         """Whether this run can go on from a checkpoint; nothing of it has been taken yet."""

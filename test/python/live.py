@@ -142,6 +142,66 @@ class Loop(unittest.TestCase):
                 for scheduler in schedulers:
                     scheduler.step()
 
+    def follow(self, make, change, steps=8):
+        """Steps between which `change`, made of an optimizer, is called, beside eager ones."""
+        net, eager = twin(self.net), twin(self.net)
+        ours, theirs = make(net), make(eager)
+        changes = [change(each) for each in (ours, theirs)]
+        step = gpuc.compile(net, self.loss, ours, self.batch)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # The optimizer is never stepped.
+            for _ in range(steps):
+                self.assertAlmostEqual(step(*self.batch), eager_losses(eager, self.loss, theirs, self.batch, 1)[0], delta=1e-12)
+                for each in changes:
+                    each()
+        self.assertLess(largest_difference(net.state_dict().values(), eager.state_dict().values()), 1e-12)
+
+    def test_schedulers_of_momentum(self):
+        """OneCycleLR and CyclicLR change momentum, or Adam's first beta, unless told otherwise."""
+        one_cycle = lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=9).step  # noqa: E731
+        cyclic = lambda o: torch.optim.lr_scheduler.CyclicLR(o, 0.01, 0.1, step_size_up=3).step  # noqa: E731
+        optimizers = {
+            "SGD": dict(momentum=0.9, dampening=0.1), "Nesterov": dict(momentum=0.9, nesterov=True), "Adam": {}, "AdamW": dict(amsgrad=True),
+            "RMSprop": dict(momentum=0.9, centered=True),
+        }  # fmt: skip
+        for name, numbers in optimizers.items():
+            form = getattr(torch.optim, name.replace("Nesterov", "SGD"))
+            for change in (one_cycle, cyclic) if "A" not in name else (one_cycle,):
+                with self.subTest(name, change=change):
+                    self.follow(lambda net: form(net.parameters(), lr=0.05, **numbers), change)  # noqa: B023
+
+    def test_decay_that_changes(self):
+        """Down to 0, of each group by itself; of a group without it stays so."""
+
+        def change(optimizer):
+            left = iter(range(7, -1, -1))
+
+            def next_decay():
+                part = next(left) / 8
+                for number, group in enumerate(optimizer.param_groups[:2]):
+                    group["weight_decay"] = part * (0.3 - 0.1 * number)
+
+            return next_decay
+
+        def groups_of(net):
+            return [{"params": [net.fc1.weight]}, {"params": [net.fc2.weight], "weight_decay": 0.1},
+                    {"params": [net.fc1.bias, net.fc2.bias], "weight_decay": 0.0}]  # fmt: skip
+
+        for form in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop, torch.optim.Adagrad):
+            with self.subTest(form.__name__):
+                self.follow(lambda net: form(groups_of(net), lr=0.05, weight_decay=0.3), change)  # noqa: B023
+
+    def test_numbers_that_may_not_change(self):
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.5, momentum=0.9)
+        step, group = self.compile(), self.optimizer.param_groups[0]
+        step(*self.batch)
+        for key, value, before in (("momentum", 0, 0.9), ("dampening", 0.5, 0), ("weight_decay", 0.1, 0), ("nesterov", True, False)):
+            group[key] = value
+            with self.subTest(key), self.assertRaisesRegex(gpuc.Error, f"the optimizer's {key} is {value}, and was .*compile.* again"):
+                step(*self.batch)
+            group[key] = before
+            step(*self.batch)
+
     def test_groups_of_which_nothing_is_trained(self):
         """Empty ones, frozen ones, and what the loss does not read: the rates of others stay theirs."""
 

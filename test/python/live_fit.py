@@ -37,7 +37,7 @@ class Noisy(Dataset):
 
 SCHEDULERS = {
     "each epoch": (lambda o: torch.optim.lr_scheduler.MultiStepLR(o, [1, 2], gamma=0.3), "epoch"),
-    "each step": (lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=99, cycle_momentum=False), "step"),
+    "each step": (lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=99), "step"),
     "by the loss": (lambda o: torch.optim.lr_scheduler.ReduceLROnPlateau(o, patience=0, threshold=0.5), "epoch"),
     "a sequence": (lambda o: torch.optim.lr_scheduler.SequentialLR(o, [
         torch.optim.lr_scheduler.LinearLR(o, 0.1, total_iters=2), torch.optim.lr_scheduler.CosineAnnealingLR(o, 9)], [2]), "epoch"),
