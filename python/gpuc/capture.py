@@ -7,6 +7,7 @@ state of one's own (custom_gradients.py, forward_state.py). What hangs on consta
 """
 
 import contextlib
+import functools
 import inspect
 import io
 import json
@@ -74,6 +75,17 @@ class Both(Whole):
         return [self.loss(out, args[-1]), *leaves]
 
 
+@contextlib.contextmanager
+def in_eval_mode(whole):
+    modes = [(module, module.training) for module in whole.modules()]
+    try:
+        whole.eval()
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
 def place_of(node):
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     file, line = user_line(node.meta.get("stack_trace"))
@@ -112,7 +124,6 @@ def keep_no_grad(program):
                 detached = graph.call_function(torch.ops.aten.detach.default, (user,))
             detached.meta.update(user.meta)
             user.replace_all_uses_with(detached, delete_user_cb=lambda other: other is not detached)
-    program.graph_module.recompile()
 
 
 def keep_dropout(program):
@@ -125,7 +136,6 @@ def keep_dropout(program):
         node.target = aten.dropout.default
         position = {each: number for number, each in enumerate(program.graph.nodes)}
         before.replace_all_uses_with(node, delete_user_cb=lambda user: position[user] > position[node])
-    program.graph_module.recompile()
 
 
 def decompositions():
@@ -135,7 +145,7 @@ def decompositions():
     return {**{op: rule for op, rule in table if str(op).removeprefix("aten.") not in known}, **FORMULAS}
 
 
-def export(module, args, kwargs):
+def export(module, args, kwargs, rules):
     """The functional graph. Whatever torch says against the module becomes gpuc's error, with the user's line."""
     try:
         with warnings.catch_warnings(), quietly():
@@ -143,7 +153,8 @@ def export(module, args, kwargs):
             program = capture_whole(module, args, kwargs)
             keep_no_grad(program)
             keep_dropout(program)
-            program = program.run_decompositions(decompositions())
+            program.graph_module.recompile()
+            program = program.run_decompositions(rules)
             mark_inputs(program)
             return program
     except Error:
@@ -218,6 +229,10 @@ class Recorder:
             if isinstance(owner, torch.nn.Module):
                 self.declare_all(prefix, owner)
 
+    @functools.cached_property
+    def rules(self):
+        return decompositions()
+
     def declare_all(self, prefix, owner):
         """Tied ones are one variable, under the first of their names."""
         for name, tensor in owner.named_parameters(remove_duplicate=False):
@@ -276,40 +291,31 @@ class Recorder:
     def program_of(self, module, args, kwargs):
         """What derives by itself does so with gradients in evaluation, too: without them torch.export detaches what lies between."""
         with torch.set_grad_enabled(torch.is_grad_enabled() or self.derives):
-            program = export(module, args, kwargs)
+            program = export(module, args, kwargs, self.rules)
         if self.derives or not has_gradients(program):
             return program
         self.derives = True
         return program if torch.is_grad_enabled() else self.program_of(module, args, kwargs)
 
     def record_training(self, args, kwargs):
-        whole = Whole(self.net, self.loss)
-        self.record(whole, args, kwargs, {"loss": slice(1)})
-        with warnings.catch_warnings(), quietly():
-            warnings.simplefilter("ignore")
-            ops, self.read = check_repetition(whole, args, kwargs)
-        self.passes.append((ops, True, torch.is_grad_enabled()))
+        self.record(Whole(self.net, self.loss), args, kwargs, {"loss": slice(1)})
 
     def record_evaluation(self, args, kwargs):
         """The module in eval mode, which may be another graph: auxiliary heads, stochastic depth."""
         whole = Whole(self.net, self.loss) if self.loss is None else Both(self.net, self.loss)
         functions = {"evaluate": slice(1)} if self.loss is None else {"evaluate": slice(1), "predict": slice(1, None)}
-        modes = [(module, module.training) for module in whole.modules()]
-        try:
-            whole.eval()
-            with torch.no_grad():
-                self.record(whole, args, kwargs, functions)
-            self.look_at_evaluation(Whole(self.net, self.loss), args, kwargs)
-        finally:
-            for module, training in modes:
-                module.training = training
+        with in_eval_mode(whole), torch.no_grad():
+            self.record(whole, args, kwargs, functions)
 
-    def look_at_evaluation(self, whole, args, kwargs):
-        """What it alone reads is kept, too."""
-        with torch.set_grad_enabled(self.derives), warnings.catch_warnings(), quietly():
+    def look_at_passes(self, args, kwargs):
+        """What graphs do not tell, by passes without numbers: whether training repeats itself, and what is read, in evaluation alone, too."""
+        whole = Whole(self.net, self.loss)
+        with warnings.catch_warnings(), quietly():
             warnings.simplefilter("ignore")
-            ops, read = reads_of(whole, args, kwargs)
-        self.passes.append((ops, False, self.derives))
+            ops, self.read = check_repetition(whole, args, kwargs)
+            with in_eval_mode(whole), torch.set_grad_enabled(self.derives):
+                ops_of_evaluation, read = reads_of(whole, args, kwargs)
+        self.passes = [(ops, True, torch.is_grad_enabled()), (ops_of_evaluation, False, self.derives)]
         known = {(id(module), name) for _, module, name, _ in self.read}
         self.read += [each for each in read if (id(each[1]), each[2]) not in known]
 
@@ -332,6 +338,7 @@ class Recorder:
         other = Recorder(self.net, self.loss, self.trained)
         other.record_training(args, kwargs)
         other.record_evaluation(args, kwargs)
+        other.look_at_passes(args, kwargs)
         return other
 
     def graph(self, name):

@@ -128,4 +128,3 @@ def mark_inputs(program):
                 mark = graph.call_function(torch.ops.gpuc.marked.default, (value,))
             mark.meta.update(node.meta, val=value.meta["val"])
             value.replace_all_uses_with(mark, delete_user_cb=lambda user: user is not mark)
-    program.graph_module.recompile()

@@ -6,7 +6,9 @@ Each module trains as it does in eager PyTorch, or is refused with the reason. B
 import collections
 import copy
 import dataclasses
+import dis
 import functools
+import gc
 import random
 import types
 import unittest
@@ -20,6 +22,7 @@ from torch.nn.utils import prune  # noqa: F401
 from torch.utils.checkpoint import checkpoint
 
 import gpuc
+from gpuc.named_values import globals_in
 from modules import eager_losses
 
 
@@ -672,6 +675,28 @@ class Kept(Case):
         net.options.rate = 3
         with self.assertRaisesRegex(gpuc.Error, "options.rate, which .*Scaled.forward reads, is 3, and was 2 when the step was compiled"):
             step.evaluate([batch])
+
+    def test_globals_that_code_reads(self):
+        """By its bytes, as `dis` has them: in inner functions, and of more names than a byte counts."""
+        many = "def outer():\n" + "".join(f"    first{i}, print(other{i}.attribute)\n" for i in range(300)) + "    return lambda: within + outer"
+        code = compile("class Body:\n    taken = given\n" + many, "many", "exec")
+
+        def by_dis(code):
+            own = {each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+            return own.union(*(by_dis(each) for each in code.co_consts if isinstance(each, types.CodeType)))
+
+        self.assertEqual(globals_in(code), by_dis(code))
+        self.assertLessEqual({"first299", "other299", "print", "within", "outer", "given"}, globals_in(code))
+
+    def test_a_refusal_while_the_compiler_is_at_work(self):
+        """Passes run beside it: their error is the one, and the next module is compiled as ever."""
+        calls = []
+        net, batch = make(lambda net, x: x * (calls.append(1) or len(calls)))
+        with self.assertRaisesRegex(gpuc.Error, "is computed otherwise in the second pass"):
+            gpuc.compile(net, F.mse_loss, sgd(net), batch)
+        self.assertTrue(gc.isenabled())
+        net, step, batch = self.step(lambda net, x: x)
+        step(*batch)
 
     def test_what_holds_numbers(self):
         """In lists and dicts, at any depth, and of tensors and arrays that are no buffers."""
