@@ -178,6 +178,22 @@ inline void spreadRow(const S* values, int64_t count, int64_t step, S* to, int64
   for (; i < count; ++i) to[step * i] = values[i];
 }
 
+/// A row with a zero behind each value, in whole vectors: they reach into the row behind, which is stored
+/// later. `values` is null: zeros.
+template <bool kLast, typename T>
+inline void spreadRowByTwo(const T* values, int64_t count, T* to, int64_t columns) {
+  constexpr int64_t kHalf = kLanes<T> / 2;
+  for (int64_t at = 0; at < columns; at += kLanes<T>) {
+    Vector<T> spread = {};
+    if (values && at / 2 < count) {
+      const int64_t left = count - at / 2;
+      const Vector<T> some = loadLanes<T>(values + at / 2, lanesWithin<T>(0, left < kHalf ? left : kHalf));
+      spread = alternate<0, T>(some, Vector<T>{}, LaneIndices<T>());
+    }
+    kLast ? storeLanes<T>(to + at, spread, lanesWithin<T>(0, columns - at)) : store(to + at, spread);
+  }
+}
+
 template <typename S>
 void spreadPixels(const SpreadPixels<S>& p) {
   for (int64_t channel = 0; channel < p.channels; ++channel) {
@@ -185,6 +201,16 @@ void spreadPixels(const SpreadPixels<S>& p) {
     S* to = p.result + channel * p.result_channel;
     for (int64_t row = 0; row < p.result_rows; ++row, to += p.result_columns) {
       const bool has = row % p.row_step == 0 && row / p.row_step < p.rows;
+      if constexpr (!kIsWidened<S>)
+        if (p.column_step == 2) {
+          const S* from = has ? values : nullptr;
+          if (has) values += p.columns;
+          if (row + 1 < p.result_rows)
+            spreadRowByTwo<false>(from, p.columns, to, p.result_columns);
+          else
+            spreadRowByTwo<true>(from, p.columns, to, p.result_columns);
+          continue;
+        }
       spreadRow(values, has ? p.columns : 0, p.column_step, to, p.result_columns);
       if (has) values += p.columns;
     }
