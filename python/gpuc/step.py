@@ -62,6 +62,7 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     for part in pytree.tree_leaves((args, kwargs)):
         if not isinstance(part, torch.Tensor):
             raise Error(f"a part of the batch, target or input, is no tensor: {part!r}; give the module a default for it")
+    args, kwargs = each_its_own((args, kwargs), [*net.parameters(), *net.buffers()])
     warn_of_gradients((args, kwargs), "the example has")
     reader = None if isinstance(optimizer, str) else Optimizer(optimizer)
     recorder = Recorder(net, loss, trained_of(net, loss, reader))
@@ -95,6 +96,12 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     for problem in warned:
         warnings.warn(str(Problem(*problem)), stacklevel=3)
     return Step(plan, json.loads(report), recorder, reader, (args, kwargs), part, device=device, threads=threads, seed=seed)
+
+
+def each_its_own(batch, others):
+    """A tensor that an example has twice, as an autoencoder's, is two inputs: torch.export would have both be the last."""
+    seen = {id(each) for each in others}
+    return pytree.tree_map(lambda each: each.clone() if id(each) in seen else seen.add(id(each)) or each, batch)
 
 
 OPTIONS = tuple(inspect.signature(compile_step).parameters)[4:]  # What is known by its name.

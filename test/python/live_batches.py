@@ -33,6 +33,35 @@ class Batches(unittest.TestCase):
         return net, gpuc.compile(net, loss or nn.CrossEntropyLoss(), optimizer, (self.x, self.y), **options)
 
 
+class Both(nn.Module):
+    """Of two inputs, and a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(6, 3), nn.Linear(6, 3)
+        self.register_buffer("scale", torch.rand(ROWS, 6))
+
+    def forward(self, x, y):
+        return (self.a(x * self.scale) - 2 * self.b(y)).square().mean()
+
+
+class Examples(Batches):
+    def test_one_tensor_twice(self):
+        """They are two inputs, whatever the example has: of an autoencoder, of two towers, and where it is the module's own."""
+        x, y = torch.randn(ROWS, 6).double(), torch.randn(ROWS, 6).double()
+        net = Both().double()
+        for example in ((x, x), (net.scale, x), {"x": x, "y": x}):
+            step = gpuc.compile(net, None, "sgd:lr=0", example)
+            batch = dict(zip("xy", (x, y)))
+            given = ((), batch) if isinstance(example, dict) else ((x, y), {})
+            self.assertAlmostEqual(step(*given[0], **given[1]), net(x, y).item(), delta=1e-14)
+            self.assertAlmostEqual(step.eval_step(*given[0], **given[1]), net(x, y).item(), delta=1e-14)
+        linear = nn.Linear(6, 6).double()
+        step = gpuc.compile(linear, nn.MSELoss(), "sgd:lr=0", (x, x))
+        self.assertAlmostEqual(step(x, y), nn.functional.mse_loss(linear(x), y).item(), delta=1e-14)
+        self.assertLess((step.predict(x) - linear(x)).abs().max().item(), 1e-14)
+
+
 class Parts(Batches):
     def test_parts_train_as_the_whole(self):
         """Dropout draws by an element's place in the whole batch."""
