@@ -248,12 +248,25 @@ def largest_by_index(self, dim, index, src, is_least, include_self):
 #
 
 
+@formula(aten.scatter.src, aten.scatter.value)
+def scatter(self, dim, index, source):
+    """Truth values are numbers for the moment."""
+    if self.dtype != torch.bool:
+        return NotImplemented
+    source = source.to(torch.int64) if isinstance(source, torch.Tensor) else int(bool(source))
+    return self.to(torch.int64).scatter(dim, index, source) != 0
+
+
 @formula(aten.index_put.default)
 def index_put(self, indices, values, accumulate=False):
-    """Indices of later dimensions: these stand in front for the moment."""
+    """Truth values are numbers for the moment. Indices of later dimensions stand in front."""
     before = next((number for number, each in enumerate(indices) if each is not None), 0)
     given = indices[before:]
-    if not before or any(each is None or each.dtype == torch.bool for each in given):
+    if any(each is not None and each.dtype == torch.bool for each in given):
+        return NotImplemented
+    if self.dtype == torch.bool:
+        return aten.index_put(self.to(torch.int64), indices, values.to(torch.int64), accumulate) != 0
+    if not before or any(each is None for each in given):
         return NotImplemented
     of_index = len(torch.broadcast_shapes(*(each.shape for each in given)))
     whole = self[(*[slice(None)] * before, *given)]

@@ -81,6 +81,20 @@ class Formulas(Case):
 
         self.trains(body, torch.tensor([0, 9, 3, 4, 8, 1, 2, 6]))
 
+    def test_writes_of_truth_values(self):
+        def body(net, h, index):
+            positive, none = h > 0, torch.zeros(8, 8, dtype=torch.bool)
+            taken = none.clone().scatter_(1, index, True)
+            both = positive.scatter(1, index, h[:, 2:5] > 0)
+            rows = positive.index_fill(1, index[0], False)
+            picked = positive.clone()
+            picked[torch.arange(8), index[:, 1]] = True
+            picked[index[2]] = False
+            more = none.index_put((index[:, :1], index), both[:, :3], accumulate=True)
+            return sum(torch.where(mask, h, -1.5 * h).square().sum() * k for k, mask in enumerate((taken, both, rows, picked, more), 1)) / 99
+
+        self.trains(body, torch.tensor([[1, 5, 2], [0, 4, 7], [3, 4, 5], [6, 1, 0], [2, 7, 3], [7, 5, 0], [1, 3, 5], [4, 6, 2]]))
+
     def test_draws(self):
         """What they are on the average, and where they lie."""
 
