@@ -8,6 +8,7 @@ import contextlib
 import math
 
 import torch
+from torch._decomp import decomposition_table
 from torch.nn import functional as F
 from torch.nn.modules import transformer
 
@@ -241,6 +242,41 @@ def largest_by_index(self, dim, index, src, is_least, include_self):
     found = torch.cat([found, front.unsqueeze(1)], 1)
     best = found.amin(1) if is_least else found.amax(1)
     return (best if include_self else torch.where(is_there.any(1), best, kept)).movedim(0, dim)
+
+
+#
+# Of layers
+#
+
+
+# Which PyTorch takes apart, and leaves whole where it exports.
+FORMULAS.update({op: decomposition_table[op] for op in (aten.grid_sampler_2d.default, aten.ldexp.Tensor)})
+
+
+@formula(aten.adaptive_max_pool2d.default)
+def adaptive_max_pool2d(self, output_size):
+    """Of windows of one size the pooling that there is, else each window's largest."""
+    if all(own % wanted == 0 for own, wanted in zip(self.shape[-2:], output_size)):
+        window = [own // wanted for own, wanted in zip(self.shape[-2:], output_size)]
+        return aten.max_pool2d_with_indices(self, window, window)
+    rows, columns = (windows(*each) for each in zip(self.shape[-2:], output_size))
+    places = (rows[:, None, :, None] * self.shape[-1] + columns[:, None, :]).flatten(-2)
+    largest, found = self.flatten(-2)[..., places].max(-1)
+    return largest, places.expand(*found.shape, -1).gather(-1, found.unsqueeze(-1)).squeeze(-1)
+
+
+def windows(extent, count):
+    """Of each the elements, the last one again where another has more."""
+    ends = torch.arange(count + 1) * extent
+    first, last = ends[:-1] // count, (ends[1:] + count - 1) // count - 1
+    return torch.minimum(first[:, None] + torch.arange(-(-extent // count) + 1), last[:, None])
+
+
+@formula(aten.rrelu_with_noise_functional.default)
+def rrelu(self, noise, lower=1 / 8, upper=1 / 3, training=False, generator=None):
+    slope = torch.rand_like(self) * (upper - lower) + lower if training else torch.full_like(self, (lower + upper) / 2)
+    slope = torch.where(self <= 0, slope, 1.0)
+    return self * slope, slope
 
 
 #

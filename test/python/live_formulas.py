@@ -95,6 +95,37 @@ class Formulas(Case):
 
         self.trains(body, torch.tensor([[1, 5, 2], [0, 4, 7], [3, 4, 5], [6, 1, 0], [2, 7, 3], [7, 5, 0], [1, 3, 5], [4, 6, 2]]))
 
+    def test_adaptive_pooling_by_the_largest(self):
+        """Windows of one size and of several, and where they lie."""
+        weights = torch.arange(1, 14).double()
+
+        def body(net, h):
+            pooled = [F.adaptive_max_pool2d(h.view(2, 1, 4, 8).repeat(1, 2, 1, 1) * weights[:2, None, None], size) for size in (1, (2, 4), (3, 5), (4, 7))]
+            values, places = F.adaptive_max_pool2d(h.view(2, 4, 8), (3, 5), return_indices=True)
+            flat = F.adaptive_max_pool1d(h, 3)
+            return sum((each * torch.arange(each.numel()).view(each.shape)).square().mean() for each in (*pooled, values, flat)) / 99 + places.sum() / 9
+
+        self.trains(body)
+
+    def test_samples_of_a_grid(self):
+        def body(net, h):
+            picture, turned = h.view(2, 2, 4, 4), torch.tensor([[0.9, 0.3, 0.1], [-0.2, 1.1, 0.0]], dtype=h.dtype).expand(2, 2, 3)
+            grid = F.affine_grid(turned, (2, 2, 3, 5), align_corners=False) + 0.1 * torch.tanh(h[:2, :2]).view(2, 1, 1, 2)
+            ways = [("bilinear", "zeros", False), ("bilinear", "border", True), ("bicubic", "zeros", True), ("nearest", "reflection", False)]
+            return sum(F.grid_sample(picture, grid, mode, padding, aligned).square().mean() for mode, padding, aligned in ways)
+
+        self.trains(body)
+
+    def test_slopes_that_are_drawn(self):
+        """One that is fixed is eager mode's; others lie between the two."""
+        self.trains(lambda net, h: F.rrelu(h, 0.2, 0.2, training=True).square().mean() + F.rrelu(h).mean())
+        torch.manual_seed(0)
+        net = Net(lambda net, h: F.rrelu(torch.full_like(h, -1.0), 0.1, 0.3, training=True).mean() + 0 * h.sum()).double()
+        step = gpuc.compile(net, None, "sgd:lr=0", (torch.randn(8, 6).double(),))
+        drawn = {step(torch.randn(8, 6).double()) for _ in range(5)}
+        self.assertEqual(len(drawn), 5)
+        self.assertTrue(all(-0.23 < each < -0.17 for each in drawn))
+
     def test_draws(self):
         """What they are on the average, and where they lie."""
 
