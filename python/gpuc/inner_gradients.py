@@ -93,7 +93,70 @@ def refused(what, cure):
 
 
 CURE = "torch.autograd.grad(…, create_graph=True) is"
-TRANSFORMS = ("grad_impl", "grad_and_value_impl", "_vjp_with_argnums", "_jvp_with_argnums")
+
+
+#
+# torch.func, by torch.autograd.grad
+#
+
+
+class Applied:
+    """A function of arguments of which some are derived by: these are tensors of their own."""
+
+    def __init__(self, function, args, kwargs, argnums, has_aux):
+        check_batches()
+        args = list(args)
+        for number in [argnums] if isinstance(argnums, int) else argnums:
+            args[number] = pytree.tree_map_only(torch.Tensor, its_own, args[number])
+        chosen = args[argnums] if isinstance(argnums, int) else tuple(args[number] for number in argnums)
+        self.inputs, self.structure = pytree.tree_flatten(chosen)
+        self.out = function(*args, **kwargs)
+        self.out, *self.aux = self.out if has_aux else (self.out,)
+        self.outputs, self.structure_of_outputs = pytree.tree_flatten(self.out)
+
+    def gradients(self, seeds=None):
+        """In the form of what is derived by."""
+        check_batches()
+        return pytree.tree_unflatten(self.flat_gradients(seeds), self.structure)
+
+    def flat_gradients(self, seeds=None):
+        return list(captured_grad(self.outputs, self.inputs, seeds, create_graph=True, materialize_grads=True))
+
+
+def its_own(tensor):
+    tensor = tensor.clone()
+    return tensor if tensor.requires_grad else tensor.requires_grad_()
+
+
+def check_batches():
+    if torch._C._functorch.maybe_current_level() is not None:
+        refuse_here(f"a gradient by torch.func within torch.vmap is not supported within a module: of a sum over the batch {CURE} each row's")
+
+
+def func_grad_and_value(function, argnums, has_aux, args, kwargs):
+    applied = Applied(function, args, kwargs, argnums, has_aux)
+    return applied.gradients(), (applied.out, *applied.aux) if has_aux else applied.out
+
+
+def func_grad(function, argnums, has_aux, args, kwargs):
+    gradients, value = func_grad_and_value(function, argnums, has_aux, args, kwargs)
+    return (gradients, value[1]) if has_aux else gradients
+
+
+def func_vjp(function, *primals, argnums=None, has_aux=False):
+    applied = Applied(function, primals, {}, tuple(range(len(primals))) if argnums is None else argnums, has_aux)
+    return applied.out, lambda seeds, **_: applied.gradients(pytree.tree_leaves(seeds)), *applied.aux
+
+
+def func_jvp(function, primals, tangents, argnums=None, *, strict=False, has_aux=False):
+    """What a gradient varies by with its seeds, in which it is linear."""
+    applied = Applied(function, primals, {}, tuple(range(len(primals))) if argnums is None else argnums, has_aux)
+    seeds = [torch.zeros_like(each).requires_grad_() for each in applied.outputs]
+    found = captured_grad(applied.flat_gradients(seeds), seeds, pytree.tree_leaves(tangents), create_graph=True, materialize_grads=True)
+    return applied.out, pytree.tree_unflatten(list(found), applied.structure_of_outputs), *applied.aux
+
+
+TRANSFORMS = {"grad_impl": func_grad, "grad_and_value_impl": func_grad_and_value, "_vjp_with_argnums": func_vjp, "_jvp_with_argnums": func_jvp}
 
 
 @contextlib.contextmanager
@@ -103,8 +166,8 @@ def inner_gradients():
         put(undo, torch.autograd, "grad", captured_grad)
         for owner in (torch.Tensor, torch.autograd):
             put(undo, owner, "backward", refused("backward()", CURE))
-        for name in TRANSFORMS:  # What torch.func.grad, jacrev, jvp and the like come down to.
-            put(undo, eager_transforms, name, refused("a gradient by torch.func", CURE))
+        for name, transform in TRANSFORMS.items():  # What torch.func.grad, jacrev, jvp and the like come down to.
+            put(undo, eager_transforms, name, transform)
         yield
 
 

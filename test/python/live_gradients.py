@@ -5,7 +5,7 @@ import unittest
 import warnings
 
 import torch
-from torch import nn
+from torch import func, nn
 from torch.autograd import functional
 from torch.autograd import grad as imported
 from torch.nn import functional as F
@@ -319,6 +319,56 @@ class Meaning(Case):
         self.assertEqual(float(gpuc.compile(net, None, sgd(net), (torch.randn(6, 3),))(torch.randn(6, 3))), 0)
 
 
+class Transforms(Case):
+    """torch.func's, which become the same."""
+
+    def test_grad(self):
+        def of_second_order(net, x):
+            once = lambda y: func.grad(lambda x: net.net(x).square().sum())(y).square().sum()  # noqa: E731
+            return 100 * func.grad(once)(3 * x).square().mean()
+
+        def with_its_value(net, x):
+            (one, other), (value, last) = func.grad_and_value(lambda a, b: ((net.net(a) * net.net(b)).mean(), net.net(a)), (0, 1), True)(x, x + 1)
+            return value + last.square().mean() + (one.square() + 2 * other.square()).sum()
+
+        def unused_and_detached(net, x):
+            none, = func.grad(lambda a, b: net.net(a).sum(), argnums=(1,))(x, x)
+            return net.net(x + func.grad(lambda x: net.net(x).sum())(x).detach() + none).square().mean()
+
+        for loss in (of_second_order, with_its_value, unused_and_detached):
+            with self.subTest(loss.__name__):
+                self.trains(loss)
+
+    def test_of_the_weights(self):
+        def loss(net, x):
+            weights = dict(net.net.named_parameters())
+            gradients = func.grad(lambda weights: func.functional_call(net.net, weights, (x,)).square().mean())(weights)
+            return func.functional_call(net.net, {name: weights[name] - 0.5 * gradients[name] for name in weights}, (-x,)).square().mean()
+
+        self.trains(loss)
+
+    def test_without_gradients(self):
+        def loss(net, x):
+            with torch.no_grad():
+                move = func.grad(lambda x: net.net(x).square().sum())(x)
+            return net.net(x + move).square().mean()
+
+        self.trains(loss)
+
+    def test_products(self):
+        def backward(net, x):
+            out, product = func.vjp(net.net, x)
+            return out.square().mean() + product(out.cos())[0].square().sum()
+
+        def forward(net, x):
+            out, product = func.jvp(lambda a, b: net.net(a) * b, (x, x[:, :2]), (x.sin(), x[:, 1:]))
+            return out.square().mean() + product.square().sum()
+
+        for loss in (backward, forward):
+            with self.subTest(loss.__name__):
+                self.trains(loss, net=mlp(results=2))
+
+
 class Training(Case):
     def test_precision(self):
         """What is derived computes in bf16 as well."""
@@ -354,12 +404,17 @@ class Refused(Case):
 
         self.refused(r"backward\(\) is not supported within a module: torch.autograd.grad", loss)
 
-    def test_transforms(self):
-        def loss(net, x):
+    def test_rows_by_themselves(self):
+        def of_each(net, x):
             by_hand = lambda x: net.net(x).sum()  # noqa: E731
-            return torch.func.grad(by_hand)(x).square().mean()
+            return func.vmap(func.grad(by_hand))(x).square().mean()
 
-        self.refused("a gradient by torch.func is not supported within a module: torch.autograd.grad", loss)
+        def of_all(net, x):
+            by_hand = net.net
+            return func.jacrev(by_hand)(x).square().mean()
+
+        for loss in (of_each, of_all):
+            self.refused("a gradient by torch.func within torch.vmap is not supported within a module: of a sum over the batch torch.autograd.grad", loss)
 
     def test_many_at_once(self):
         def loss(net, x):
