@@ -12,15 +12,13 @@ using namespace mlir;
 // What they share
 //===----------------------------------------------------------------------===//
 
-/// Weight decay, and what it is of if the spec does not say: optimizers that add it to the gradient have it
-/// of all variables, as in PyTorch; where it is apart from the gradient, of matrices.
-static void addDecay(SmallVector<SpecKey> &keys, double weightDecay, double decay) {
+/// `keys`, and those of all optimizers: weight decay, and what it is of if the spec does not say: optimizers
+/// that add it to the gradient have it of all variables, as in PyTorch; where it is apart from the gradient,
+/// of matrices. And whether the loss is to become large.
+static SmallVector<SpecKey> keysOf(SmallVector<SpecKey> keys, double weightDecay, double decay) {
   keys.push_back({"weight_decay", weightDecay, kNotNegative});
   keys.push_back({.name = "decay", .otherwise = decay, .choices = {"all", "matrices"}});
-}
-
-static SmallVector<SpecKey> keysOf(SmallVector<SpecKey> keys, double weightDecay, double decay) {
-  addDecay(keys, weightDecay, decay);
+  keys.push_back({kMaximize, 0.0, kFlag});
   return keys;
 }
 

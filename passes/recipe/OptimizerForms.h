@@ -30,4 +30,7 @@ llvm::ArrayRef<OptimizerForm> optimizerForms();
 /// What weight decay is of, the number of the key `decay`: all variables, or those of rank 2 and more.
 constexpr double kDecayAll = 0, kDecayMatrices = 1;
 
+/// The flag by which an optimizer climbs: it takes the gradient's opposite.
+constexpr llvm::StringLiteral kMaximize = "maximize";
+
 } // namespace gpuc

@@ -64,6 +64,7 @@ Optimizer Optimizer::asOther(StringRef name, StringRef prefix) const {
     auto found = numbers_.find((prefix + key.name).str());
     other.numbers_[key.name] = found == numbers_.end() ? *key.otherwise : found->second;
   }
+  other.numbers_[kMaximize] = number(kMaximize);
   return other;
 }
 
@@ -90,7 +91,10 @@ bool Optimizer::needsWhole() const { return form_->needsWhole; }
 
 SmallVector<Value> Optimizer::buildUpdate(OpBuilder &builder, Location location,
                                           const UpdateOperands &operands) const {
-  return llvm::to_vector_of<Value>(form_->update(*this, builder, location, operands)->getResults());
+  UpdateOperands taken = operands;
+  if (flag(kMaximize))
+    taken.gradient = ir::NegOp::create(builder, location, taken.gradient);
+  return llvm::to_vector_of<Value>(form_->update(*this, builder, location, taken)->getResults());
 }
 
 } // namespace gpuc

@@ -8,7 +8,7 @@ from torch.optim import optimizer as of_torch
 from gpuc.errors import Error
 
 # By class: the recipe's name, and the keys of a param_group that it knows, each with its name there.
-SAME = {"weight_decay": "weight_decay"}
+SAME = {"weight_decay": "weight_decay", "maximize": "maximize"}
 FORMS = {
     "SGD": ("sgd", {"momentum": "momentum", "dampening": "dampening", "nesterov": "nesterov", **SAME}),
     "Adam": ("adam", {"betas": "betas", "eps": "eps", "amsgrad": "amsgrad", **SAME}),

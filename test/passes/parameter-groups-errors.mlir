@@ -86,7 +86,7 @@ func.func @loss(%x: tensor<2xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32
   %sum, %count = gpuc.mse %4, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
   return %sum, %count : tensor<f32>, tensor<f32>
 }
-// expected-error @below {{group "head.*": optimizer adamw has no key 'lrate': the nearest is 'lr'; known are lr, beta1, beta2, eps, amsgrad, weight_decay, decay}}
+// expected-error @below {{group "head.*": optimizer adamw has no key 'lrate': the nearest is 'lr'; known are lr, beta1, beta2, eps, amsgrad, weight_decay, decay, maximize}}
 gpuc.recipe { loss = @loss, optimizer = adamw, groups = group(match = "head.*", lrate = 0.1) }
 
 // -----

@@ -191,6 +191,12 @@ class Loop(unittest.TestCase):
             with self.subTest(form.__name__):
                 self.follow(lambda net: form(groups_of(net), lr=0.05, weight_decay=0.3), change)  # noqa: B023
 
+    def test_up_the_slope(self):
+        for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad"):
+            with self.subTest(name):
+                form = getattr(torch.optim, name)
+                self.follow(lambda net: form(net.parameters(), lr=0.01, maximize=True), lambda _: lambda: None)  # noqa: B023
+
     def test_numbers_that_may_not_change(self):
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.5, momentum=0.9)
         step, group = self.compile(), self.optimizer.param_groups[0]
