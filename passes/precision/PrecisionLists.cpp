@@ -134,6 +134,7 @@ static constexpr PrecisionRule kRules[] = {
     {"sgd_update", fixed, ""},
     {"rmsprop_update", fixed, ""},
     {"adagrad_update", fixed, ""},
+    {"adadelta_update", fixed, ""},
     {"lion_update", fixed, ""},
     {"adafactor_update", fixed, ""},
     {"muon_update", fixed, ""},

@@ -123,6 +123,22 @@ static Operation *updateAdagrad(const Optimizer &adagrad, OpBuilder &builder, Lo
 }
 
 //===----------------------------------------------------------------------===//
+// adadelta
+//===----------------------------------------------------------------------===//
+
+static const SpecRange kFromZeroToOne = {"from 0 to 1",
+                                         [](double number) { return number >= 0 && number <= 1; }};
+
+static Operation *updateAdadelta(const Optimizer &adadelta, OpBuilder &builder, Location location,
+                                 const UpdateOperands &operands) {
+  Numbers number{adadelta, builder};
+  return ir::AdadeltaUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
+                                      operands.gradient, operands.slots[0], operands.slots[1], operands.lr,
+                                      operands.given, number("rho"), number("eps"), number("weight_decay"),
+                                      number.given(operands));
+}
+
+//===----------------------------------------------------------------------===//
 // lion
 //===----------------------------------------------------------------------===//
 
@@ -206,6 +222,12 @@ static SmallVector<SpecKey> muonKeys() {
 ArrayRef<OptimizerForm> optimizerForms() {
   const SmallVector<SlotForm> adamSlots = {{"exp_avg"}, {"exp_avg_sq"}, {"max_exp_avg_sq", "amsgrad"}};
   static const OptimizerForm forms[] = {
+      {{"adadelta",
+        keysOf({{"lr", 1.0, kNotNegative}, {"rho", 0.9, kFromZeroToOne}, {"eps", 1e-6, kNotNegative}}, 0.0,
+               kDecayAll)},
+       {{"square_avg"}, {"acc_delta"}},
+       updateAdadelta,
+       .givable = ir::AdadeltaUpdateOp::getGivable},
       {{"adafactor", keysOf({{"lr", 1e-2, kNotNegative},
                              {"beta2_decay", -0.8, kNotPositive},
                              {"eps1", 0.0, kNotNegative},

@@ -133,7 +133,7 @@ class Handwritten:
 # ---------------------------------------------------------------------------------------------------------------------
 
 TORCH = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop,
-         "adagrad": torch.optim.Adagrad}
+         "adagrad": torch.optim.Adagrad, "adadelta": torch.optim.Adadelta}
 OWN = {"lion": lion, "adafactor": adafactor, "muon": muon}
 DECOUPLED = ("adamw", "lion", "adafactor", "muon")
 

@@ -130,6 +130,20 @@ void addAdagrad(Cases &cases) {
   add("later", 7, "0.25", "0.1", positive("3x5"));
 }
 
+void addAdadelta(Cases &cases) {
+  auto add = [&](const std::string &name, const std::string &rho, const std::string &decay,
+                 const Input &kept) {
+    cases.push_back(update(
+        "adadelta_update", name,
+        {{"", any("3x5")}, {"gradient", any("3x5")}, {"square_avg", kept}, {"acc_delta", kept}, rate(0.5)},
+        {number("rho", rho), number("eps", "1.0e-3"), number("weight_decay", decay)},
+        {"3x5x$T", "3x5x$T", "3x5x$T"}));
+  };
+  add("first", "0.9", "0.0", zeros("3x5"));
+  add("later", "0.9", "0.1", positive("3x5"));
+  add("no_memory", "0.0", "0.0", positive("3x5"));
+}
+
 void addLion(Cases &cases) {
   auto add = [&](const std::string &name, const std::string &decay, const Input &gradient,
                  const Input &average) {
@@ -250,6 +264,7 @@ void addUpdateCases(Cases &cases) {
   addAdam(cases);
   addRmsprop(cases);
   addAdagrad(cases);
+  addAdadelta(cases);
   addLion(cases);
   addGiven(cases);
   addAdafactorCases(cases);

@@ -197,6 +197,11 @@ class Loop(unittest.TestCase):
                 form = getattr(torch.optim, name)
                 self.follow(lambda net: form(net.parameters(), lr=0.01, maximize=True), lambda _: lambda: None)  # noqa: B023
 
+    def test_adadelta(self):
+        for numbers in ({}, dict(rho=0.5, eps=1e-3, weight_decay=0.1)):
+            decays = lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.9).step  # noqa: E731
+            self.follow(lambda net: torch.optim.Adadelta(net.parameters(), **numbers), decays)  # noqa: B023
+
     def test_numbers_that_may_not_change(self):
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.5, momentum=0.9)
         step, group = self.compile(), self.optimizer.param_groups[0]

@@ -119,6 +119,22 @@ static Results adagradUpdate(ir::AdagradUpdateOp op, Operands x) {
   return {weight, sum};
 }
 
+/// torch.optim.Adadelta, as its documentation writes it.
+static Results adadeltaUpdate(ir::AdadeltaUpdateOp op, Operands x) {
+  Tensor weight = x[0], square = x[2], deltas = x[3];
+  double lr = x[4].elements[0].real, rho = op.getRho().convertToDouble();
+  double eps = op.getEps().convertToDouble(), decay = numberOf(op, x, "weight_decay", op.getWeightDecay());
+  for (int64_t i = 0; i < weight.size(); ++i) {
+    double &w = weight.elements[i].real, &v = square.elements[i].real, &a = deltas.elements[i].real;
+    double g = x[1].elements[i].real + decay * w;
+    v = rho * v + (1 - rho) * g * g;
+    double u = std::sqrt(a + eps) / std::sqrt(v + eps) * g;
+    a = rho * a + (1 - rho) * u * u;
+    w -= lr * u;
+  }
+  return {weight, square, deltas};
+}
+
 /// Algorithm 2 of Chen et al. 2023: the decay is part of the step, by the old weight.
 static Results lionUpdate(ir::LionUpdateOp op, Operands x) {
   Tensor weight = x[0], average = x[2];
@@ -274,6 +290,7 @@ void addUpdateOps(OpTable &table) {
   table.add<ir::AdamUpdateOp>(adamUpdate);
   table.add<ir::RmspropUpdateOp>(rmspropUpdate);
   table.add<ir::AdagradUpdateOp>(adagradUpdate);
+  table.add<ir::AdadeltaUpdateOp>(adadeltaUpdate);
   table.add<ir::LionUpdateOp>(lionUpdate);
   table.add<ir::AdafactorUpdateOp>(adafactorUpdate);
   table.add<ir::MuonUpdateOp>(muonUpdate);

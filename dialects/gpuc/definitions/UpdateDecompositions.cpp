@@ -98,6 +98,17 @@ SmallVector<Value> AdagradUpdateOp::decompose(OpBuilder &builder) {
   return {weight - spreadLike(weight, stepSize) * direction, total};
 }
 
+SmallVector<Value> AdadeltaUpdateOp::decompose(OpBuilder &builder) {
+  Expr weight(builder, getLoc(), getWeight());
+  UpdateNumber decay = updateNumber(*this, weight, "weight_decay", getWeightDecay());
+  Expr gradient = withDecay(weight.at(getGradient()), weight, decay);
+  double rho = getRho().convertToDouble(), eps = getEps().convertToDouble();
+  Expr square = withoutDenormals(runningMean(rho, weight.at(getSquareAvg()), gradient * gradient));
+  Expr delta = sqrt(weight.at(getAccDelta()) + eps) / sqrt(square + eps) * gradient;
+  Expr deltas = withoutDenormals(runningMean(rho, weight.at(getAccDelta()), delta * delta));
+  return {weight - spreadLike(weight, weight.at(getLr())) * delta, square, deltas};
+}
+
 SmallVector<Value> LionUpdateOp::decompose(OpBuilder &builder) {
   Expr weight(builder, getLoc(), getWeight()), gradient = weight.at(getGradient());
   Expr average = weight.at(getExpAvg()), lr = asF64(weight.at(getLr()));

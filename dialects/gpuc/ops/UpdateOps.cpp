@@ -90,6 +90,7 @@ ArrayRef<StringRef> SgdUpdateOp::getGivable() { return kMomentumAndDecay; }
 ArrayRef<StringRef> AdamUpdateOp::getGivable() { return kBetasAndDecay; }
 ArrayRef<StringRef> RmspropUpdateOp::getGivable() { return kMomentumAndDecay; }
 ArrayRef<StringRef> AdagradUpdateOp::getGivable() { return ArrayRef(kMomentumAndDecay).drop_front(); }
+ArrayRef<StringRef> AdadeltaUpdateOp::getGivable() { return ArrayRef(kMomentumAndDecay).drop_front(); }
 
 //===----------------------------------------------------------------------===//
 // Verifiers
@@ -184,6 +185,25 @@ LogicalResult AdagradUpdateOp::verify() {
       {{"lr_decay", getLrDecay()}, {"eps", getEps()}, {"weight_decay", getWeightDecay()}});
 }
 
+LogicalResult AdadeltaUpdateOp::verify() {
+  if (failed(checkTensors(*this, "adadelta_update_C1", getWeight().getType(),
+                          {{"gradient", getGradient()},
+                           {"square_avg", getSquareAvg()},
+                           {"acc_delta", getAccDelta()},
+                           {"new weight", getNewWeight()},
+                           {"new square_avg", getNewSquareAvg()},
+                           {"new acc_delta", getNewAccDelta()}})) ||
+      failed(checkScalars(*this, "adadelta_update_C2", {{"lr", getLr()}})) ||
+      failed(checkGiven(*this, "adadelta_update_C5")) ||
+      failed(checkNotNegative(*this, "adadelta_update_C4",
+                              {{"eps", getEps()}, {"weight_decay", getWeightDecay()}})))
+    return failure();
+  double rho = getRho().convertToDouble();
+  if (rho >= 0 && rho <= 1)
+    return success();
+  return emitOpError() << "rho must lie in [0, 1], but is " << numberText(rho) << " [adadelta_update_C3]";
+}
+
 LogicalResult LionUpdateOp::verify() {
   if (failed(checkTensors(*this, "lion_update_C1", getWeight().getType(),
                           {{"gradient", getGradient()},
@@ -276,6 +296,12 @@ int64_t RmspropUpdateOp::getFlops() {
 /// element.
 int64_t AdagradUpdateOp::getFlops() {
   return (7 + (getWeightDecay().isZero() ? 0 : 2)) * elementCount(getWeight().getType());
+}
+
+/// The mean squares (4 each), two roots, the quotient and its product (6), the step (2) and weight decay (2),
+/// for each element.
+int64_t AdadeltaUpdateOp::getFlops() {
+  return (16 + (getWeightDecay().isZero() ? 0 : 2)) * elementCount(getWeight().getType());
 }
 
 /// Two means (3 each), the sign (1), the step (2) and weight decay (1), for each element.

@@ -135,6 +135,32 @@ def AdagradUpdateOp : Gpuc_UpdateOp<"adagrad_update"> {
   }];
 }
 
+def AdadeltaUpdateOp : Gpuc_UpdateOp<"adadelta_update"> {
+  let summary = "One step of Adadelta";
+  let description = [{
+    PyTorch's torch.optim.Adadelta [Zeiler 2012, algorithm 1]: g ← g + weight_decay · w; v ← ρ · v + (1 - ρ) · g²;
+    u = sqrt(a + ε) / sqrt(v + ε) · g; a ← ρ · a + (1 - ρ) · u²; w ← w - lr · u. v is square_avg, a acc_delta.
+
+    - (adadelta_update_C1) All tensors have the type of the weight.
+    - (adadelta_update_C2) lr is a scalar.
+    - (adadelta_update_C3) rho lies in [0, 1].
+    - (adadelta_update_C4) eps and weight_decay are not negative.
+    - (adadelta_update_C5) `given` is a scalar if there is one, and given_numbers is weight_decay.
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$square_avg,
+                       Gpuc_FloatTensor:$acc_delta, Gpuc_FloatTensor:$lr, Variadic<Gpuc_FloatTensor>:$given,
+                       F64Attr:$rho, F64Attr:$eps, F64Attr:$weight_decay, OptionalAttr<StrArrayAttr>:$given_numbers);
+  let results = (outs Gpuc_FloatTensor:$new_weight, Gpuc_FloatTensor:$new_square_avg, Gpuc_FloatTensor:$new_acc_delta);
+  let assemblyFormat = [{
+    $weight `gradient` $gradient `square_avg` $square_avg `acc_delta` $acc_delta `lr` $lr
+    (`given` $given^ $given_numbers)? attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// The numbers that it may be given.
+    static ::llvm::ArrayRef<::llvm::StringRef> getGivable();
+  }];
+}
+
 def LionUpdateOp : Gpuc_UpdateOp<"lion_update"> {
   let summary = "One step of Lion";
   let description = [{

@@ -1,0 +1,99 @@
+// What adadelta_update, adamax_update, nadam_update and radam_update refuse: each operand, result and number.
+// RUN: gpuc-opt %s -verify-diagnostics -split-input-file
+
+// adadelta_update: gradient.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{gradient must be 'tensor<4xf32>', but is 'tensor<5xf32>' [adadelta_update_C1]}}
+  %0:3 = gpuc.adadelta_update %w gradient %m square_avg %w acc_delta %w lr %lr {rho = 0.9 : f64, eps = 1.0e-6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<5xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// adadelta_update: square_avg.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{square_avg must be 'tensor<4xf32>', but is 'tensor<5xf32>' [adadelta_update_C1]}}
+  %0:3 = gpuc.adadelta_update %w gradient %w square_avg %m acc_delta %w lr %lr {rho = 0.9 : f64, eps = 1.0e-6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<5xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// adadelta_update: acc_delta.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{acc_delta must be 'tensor<4xf32>', but is 'tensor<5xf32>' [adadelta_update_C1]}}
+  %0:3 = gpuc.adadelta_update %w gradient %w square_avg %w acc_delta %m lr %lr {rho = 0.9 : f64, eps = 1.0e-6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<5xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// adadelta_update: new weight.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{new weight must be 'tensor<4xf32>', but is 'tensor<5xf32>' [adadelta_update_C1]}}
+  %0:3 = gpuc.adadelta_update %w gradient %w square_avg %w acc_delta %w lr %lr {rho = 0.9 : f64, eps = 1.0e-6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<5xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// adadelta_update: new square_avg.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{new square_avg must be 'tensor<4xf32>', but is 'tensor<5xf32>' [adadelta_update_C1]}}
+  %0:3 = gpuc.adadelta_update %w gradient %w square_avg %w acc_delta %w lr %lr {rho = 0.9 : f64, eps = 1.0e-6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<5xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// adadelta_update: new acc_delta.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{new acc_delta must be 'tensor<4xf32>', but is 'tensor<5xf32>' [adadelta_update_C1]}}
+  %0:3 = gpuc.adadelta_update %w gradient %w square_avg %w acc_delta %w lr %lr {rho = 0.9 : f64, eps = 1.0e-6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<5xf32>)
+  return
+}
+
+// -----
+
+// adadelta_update: lr.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{lr must be a scalar tensor, but is 'tensor<4xf32>' [adadelta_update_C2]}}
+  %0:3 = gpuc.adadelta_update %w gradient %w square_avg %w acc_delta %w lr %lrs {rho = 0.9 : f64, eps = 1.0e-6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// adadelta_update: rho.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{rho must lie in [0, 1], but is 1.5 [adadelta_update_C3]}}
+  %0:3 = gpuc.adadelta_update %w gradient %w square_avg %w acc_delta %w lr %lr {rho = 1.5 : f64, eps = 1.0e-6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// adadelta_update: eps.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{eps must not be negative, but is -1 [adadelta_update_C4]}}
+  %0:3 = gpuc.adadelta_update %w gradient %w square_avg %w acc_delta %w lr %lr {rho = 0.9 : f64, eps = -1.0 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// adadelta_update: weight_decay.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{weight_decay must not be negative, but is -1 [adadelta_update_C4]}}
+  %0:3 = gpuc.adadelta_update %w gradient %w square_avg %w acc_delta %w lr %lr {rho = 0.9 : f64, eps = 1.0e-6 : f64, weight_decay = -1.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// adadelta_update: numbers that are given.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{given_numbers name 'momentum', but known are weight_decay [adadelta_update_C5]}}
+  %0:3 = gpuc.adadelta_update %w gradient %w square_avg %w acc_delta %w lr %lr given %lr ["momentum"] {rho = 0.9 : f64, eps = 1.0e-6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
