@@ -135,6 +135,7 @@ static constexpr PrecisionRule kRules[] = {
     {"rmsprop_update", fixed, ""},
     {"adagrad_update", fixed, ""},
     {"adadelta_update", fixed, ""},
+    {"adamax_update", fixed, ""},
     {"lion_update", fixed, ""},
     {"adafactor_update", fixed, ""},
     {"muon_update", fixed, ""},

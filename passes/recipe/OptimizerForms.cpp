@@ -139,6 +139,19 @@ static Operation *updateAdadelta(const Optimizer &adadelta, OpBuilder &builder, 
 }
 
 //===----------------------------------------------------------------------===//
+// adamax
+//===----------------------------------------------------------------------===//
+
+static Operation *updateAdamax(const Optimizer &adamax, OpBuilder &builder, Location location,
+                               const UpdateOperands &operands) {
+  Numbers number{adamax, builder};
+  return ir::AdamaxUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
+                                    operands.gradient, operands.slots[0], operands.slots[1], operands.step,
+                                    operands.lr, operands.given, number("beta1"), number("beta2"),
+                                    number("eps"), number("weight_decay"), number.given(operands));
+}
+
+//===----------------------------------------------------------------------===//
 // lion
 //===----------------------------------------------------------------------===//
 
@@ -251,6 +264,14 @@ ArrayRef<OptimizerForm> optimizerForms() {
        adamSlots,
        updateAdam<false>,
        .givable = ir::AdamUpdateOp::getGivable},
+      {{"adamax", keysOf({{"lr", 2e-3, kNotNegative},
+                          {"beta1", 0.9, kBelowOne},
+                          {"beta2", 0.999, kBelowOne},
+                          {"eps", 1e-8, kNotNegative}},
+                         0.0, kDecayAll)},
+       {{"exp_avg"}, {"exp_inf"}},
+       updateAdamax,
+       .givable = ir::AdamaxUpdateOp::getGivable},
       {{"adamw", adamKeys(0.01, kDecayMatrices)},
        adamSlots,
        updateAdam<true>,

@@ -15,6 +15,7 @@ FORMS = {
     "AdamW": ("adamw", {"betas": "betas", "eps": "eps", "amsgrad": "amsgrad", **SAME}),
     "RMSprop": ("rmsprop", {"alpha": "alpha", "eps": "eps", "momentum": "momentum", "centered": "centered", **SAME}),
     "Adadelta": ("adadelta", {"rho": "rho", "eps": "eps", **SAME}),
+    "Adamax": ("adamax", {"betas": "betas", "eps": "eps", **SAME}),
     "Adagrad": ("adagrad", {"lr_decay": "lr_decay", "eps": "eps", "initial_accumulator_value":
                             "initial_accumulator_value", **SAME}),
 }  # fmt: skip

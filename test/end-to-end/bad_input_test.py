@@ -300,6 +300,8 @@ func.func @predict(%x: {tensor} {{gpuc.name = "x"}}) -> ({tensor} {{gpuc.name = 
                 ("optimizer adagrad", "lr lr_decay initial_accumulator_value eps weight_decay", not_negative, "-1"),
                 ("optimizer adadelta", "lr eps weight_decay", not_negative, "-1"),
                 ("optimizer adadelta", "rho", "from 0 to 1", "1.5"),
+                ("optimizer adamax", "lr eps weight_decay", not_negative, "-1"),
+                ("optimizer adamax", "beta1 beta2", below_one, "1"),
                 ("optimizer lion", "beta1 beta2", below_one, "-1"),
                 ("optimizer adafactor", "lr eps1 eps2 weight_decay", not_negative, "-1"),
                 ("optimizer adafactor", "beta2_decay", "0 or below", "1"),

@@ -144,6 +144,20 @@ void addAdadelta(Cases &cases) {
   add("no_memory", "0.0", "0.0", positive("3x5"));
 }
 
+void addAdamax(Cases &cases) {
+  auto add = [&](const std::string &name, double t, const std::string &decay, const Input &average,
+                 const Input &norm) {
+    cases.push_back(update(
+        "adamax_update", name,
+        {{"", any("3x5")}, {"gradient", any("3x5")}, {"moments", average}, {",", norm}, step(t), rate(0.01)},
+        {number("beta1", "0.9"), number("beta2", "0.75"), number("eps", "1.0e-3"),
+         number("weight_decay", decay)},
+        {"3x5x$T", "3x5x$T", "3x5x$T"}));
+  };
+  add("first", 1, "0.0", zeros("3x5"), zeros("3x5"));
+  add("later", 10, "0.1", any("3x5"), positive("3x5"));
+}
+
 void addLion(Cases &cases) {
   auto add = [&](const std::string &name, const std::string &decay, const Input &gradient,
                  const Input &average) {
@@ -265,6 +279,7 @@ void addUpdateCases(Cases &cases) {
   addRmsprop(cases);
   addAdagrad(cases);
   addAdadelta(cases);
+  addAdamax(cases);
   addLion(cases);
   addGiven(cases);
   addAdafactorCases(cases);

@@ -202,6 +202,11 @@ class Loop(unittest.TestCase):
             decays = lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.9).step  # noqa: E731
             self.follow(lambda net: torch.optim.Adadelta(net.parameters(), **numbers), decays)  # noqa: B023
 
+    def test_adamax(self):
+        for numbers in ({}, dict(betas=(0.8, 0.9), weight_decay=0.1)):
+            one_cycle = lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=9).step  # noqa: E731
+            self.follow(lambda net: torch.optim.Adamax(net.parameters(), **numbers), one_cycle)  # noqa: B023
+
     def test_numbers_that_may_not_change(self):
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.5, momentum=0.9)
         step, group = self.compile(), self.optimizer.param_groups[0]

@@ -135,6 +135,23 @@ static Results adadeltaUpdate(ir::AdadeltaUpdateOp op, Operands x) {
   return {weight, square, deltas};
 }
 
+/// torch.optim.Adamax, as its documentation writes it.
+static Results adamaxUpdate(ir::AdamaxUpdateOp op, Operands x) {
+  Tensor weight = x[0], average = x[2], norm = x[3];
+  auto step = static_cast<double>(x[4].elements[0].integer);
+  double lr = x[5].elements[0].real, eps = op.getEps().convertToDouble();
+  double decay = numberOf(op, x, "weight_decay", op.getWeightDecay());
+  double beta1 = numberOf(op, x, "beta1", op.getBeta1()), beta2 = numberOf(op, x, "beta2", op.getBeta2());
+  for (int64_t i = 0; i < weight.size(); ++i) {
+    double &w = weight.elements[i].real, &m = average.elements[i].real, &u = norm.elements[i].real;
+    double g = x[1].elements[i].real + decay * w;
+    m = beta1 * m + (1 - beta1) * g;
+    u = std::max(beta2 * u, std::abs(g) + eps);
+    w -= lr / (1 - std::pow(beta1, step)) * m / u;
+  }
+  return {weight, average, norm};
+}
+
 /// Algorithm 2 of Chen et al. 2023: the decay is part of the step, by the old weight.
 static Results lionUpdate(ir::LionUpdateOp op, Operands x) {
   Tensor weight = x[0], average = x[2];
@@ -291,6 +308,7 @@ void addUpdateOps(OpTable &table) {
   table.add<ir::RmspropUpdateOp>(rmspropUpdate);
   table.add<ir::AdagradUpdateOp>(adagradUpdate);
   table.add<ir::AdadeltaUpdateOp>(adadeltaUpdate);
+  table.add<ir::AdamaxUpdateOp>(adamaxUpdate);
   table.add<ir::LionUpdateOp>(lionUpdate);
   table.add<ir::AdafactorUpdateOp>(adafactorUpdate);
   table.add<ir::MuonUpdateOp>(muonUpdate);

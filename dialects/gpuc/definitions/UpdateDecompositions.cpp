@@ -109,6 +109,20 @@ SmallVector<Value> AdadeltaUpdateOp::decompose(OpBuilder &builder) {
   return {weight - spreadLike(weight, weight.at(getLr())) * delta, square, deltas};
 }
 
+SmallVector<Value> AdamaxUpdateOp::decompose(OpBuilder &builder) {
+  Expr weight(builder, getLoc(), getWeight());
+  UpdateNumber beta1 = updateNumber(*this, weight, "beta1", getBeta1());
+  UpdateNumber beta2 = updateNumber(*this, weight, "beta2", getBeta2());
+  UpdateNumber decay = updateNumber(*this, weight, "weight_decay", getWeightDecay());
+  Expr gradient = withDecay(weight.at(getGradient()), weight, decay);
+  Expr step = asF64(weight.at(getStep())), lr = asF64(weight.at(getLr()));
+  Expr average = withoutDenormals(runningMean(beta1, weight.at(getExpAvg()), gradient));
+  Expr size = gradient.make<AbsOp>(gradient.value()) + getEps().convertToDouble();
+  Expr norm = withoutDenormals(max(beta2 * weight.at(getExpInf()), size));
+  Expr stepSize = spreadLike(weight, lr / (1 - pow(beta1.beside(step), step)));
+  return {weight - stepSize * (average / norm), average, norm};
+}
+
 SmallVector<Value> LionUpdateOp::decompose(OpBuilder &builder) {
   Expr weight(builder, getLoc(), getWeight()), gradient = weight.at(getGradient());
   Expr average = weight.at(getExpAvg()), lr = asF64(weight.at(getLr()));

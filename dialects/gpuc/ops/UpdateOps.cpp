@@ -91,6 +91,7 @@ ArrayRef<StringRef> AdamUpdateOp::getGivable() { return kBetasAndDecay; }
 ArrayRef<StringRef> RmspropUpdateOp::getGivable() { return kMomentumAndDecay; }
 ArrayRef<StringRef> AdagradUpdateOp::getGivable() { return ArrayRef(kMomentumAndDecay).drop_front(); }
 ArrayRef<StringRef> AdadeltaUpdateOp::getGivable() { return ArrayRef(kMomentumAndDecay).drop_front(); }
+ArrayRef<StringRef> AdamaxUpdateOp::getGivable() { return kBetasAndDecay; }
 
 //===----------------------------------------------------------------------===//
 // Verifiers
@@ -204,6 +205,21 @@ LogicalResult AdadeltaUpdateOp::verify() {
   return emitOpError() << "rho must lie in [0, 1], but is " << numberText(rho) << " [adadelta_update_C3]";
 }
 
+LogicalResult AdamaxUpdateOp::verify() {
+  if (failed(checkTensors(*this, "adamax_update_C1", getWeight().getType(),
+                          {{"gradient", getGradient()},
+                           {"exp_avg", getExpAvg()},
+                           {"exp_inf", getExpInf()},
+                           {"new weight", getNewWeight()},
+                           {"new exp_avg", getNewExpAvg()},
+                           {"new exp_inf", getNewExpInf()}})) ||
+      failed(checkScalars(*this, "adamax_update_C2", {{"step", getStep()}, {"lr", getLr()}})) ||
+      failed(checkRates(*this, "adamax_update_C3", {{"beta1", getBeta1()}, {"beta2", getBeta2()}})) ||
+      failed(checkGiven(*this, "adamax_update_C5")))
+    return failure();
+  return checkNotNegative(*this, "adamax_update_C4", {{"eps", getEps()}, {"weight_decay", getWeightDecay()}});
+}
+
 LogicalResult LionUpdateOp::verify() {
   if (failed(checkTensors(*this, "lion_update_C1", getWeight().getType(),
                           {{"gradient", getGradient()},
@@ -302,6 +318,11 @@ int64_t AdagradUpdateOp::getFlops() {
 /// for each element.
 int64_t AdadeltaUpdateOp::getFlops() {
   return (16 + (getWeightDecay().isZero() ? 0 : 2)) * elementCount(getWeight().getType());
+}
+
+/// The mean (3), the norm (4), the step (3) and weight decay (2), for each element.
+int64_t AdamaxUpdateOp::getFlops() {
+  return (10 + (getWeightDecay().isZero() ? 0 : 2)) * elementCount(getWeight().getType());
 }
 
 /// Two means (3 each), the sign (1), the step (2) and weight decay (1), for each element.

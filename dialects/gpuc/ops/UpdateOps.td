@@ -161,6 +161,34 @@ def AdadeltaUpdateOp : Gpuc_UpdateOp<"adadelta_update"> {
   }];
 }
 
+def AdamaxUpdateOp : Gpuc_UpdateOp<"adamax_update"> {
+  let summary = "One step of Adamax: Adam by the infinity norm";
+  let description = [{
+    PyTorch's torch.optim.Adamax [Kingma and Ba 2015, algorithm 2]: g ← g + weight_decay · w; m ← β1 · m + (1 - β1) · g;
+    u ← max(β2 · u, |g| + ε); w ← w - lr / (1 - β1^t) · m / u. `step` is t, from 1; m is exp_avg, u exp_inf.
+
+    - (adamax_update_C1) All tensors have the type of the weight.
+    - (adamax_update_C2) step and lr are scalars.
+    - (adamax_update_C3) beta1 and beta2 lie in [0, 1).
+    - (adamax_update_C4) eps and weight_decay are not negative.
+    - (adamax_update_C5) `given` are scalars, as many as given_numbers, which are of beta1, beta2 and
+      weight_decay, each once.
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$exp_avg,
+                       Gpuc_FloatTensor:$exp_inf, Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr,
+                       Variadic<Gpuc_FloatTensor>:$given, F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps,
+                       F64Attr:$weight_decay, OptionalAttr<StrArrayAttr>:$given_numbers);
+  let results = (outs Gpuc_FloatTensor:$new_weight, Gpuc_FloatTensor:$new_exp_avg, Gpuc_FloatTensor:$new_exp_inf);
+  let assemblyFormat = [{
+    $weight `gradient` $gradient `moments` $exp_avg `,` $exp_inf `step` $step `lr` $lr
+    (`given` $given^ $given_numbers)? attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// The numbers that it may be given.
+    static ::llvm::ArrayRef<::llvm::StringRef> getGivable();
+  }];
+}
+
 def LionUpdateOp : Gpuc_UpdateOp<"lion_update"> {
   let summary = "One step of Lion";
   let description = [{

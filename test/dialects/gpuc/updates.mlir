@@ -35,5 +35,7 @@ func.func @updates(%w: tensor<4x3xf32>, %g: tensor<4x3xf32>, %step: tensor<i64>,
   %13:2 = gpuc.adagrad_update %w gradient %g sum %g step %step lr %lr given %lr ["weight_decay"] {lr_decay = 0.0 : f64, eps = 1.0e-10 : f64, weight_decay = 0.1 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<i64>, tensor<f32>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>)
   // CHECK: gpuc.adadelta_update %{{.*}} gradient %{{.*}} square_avg %{{.*}} acc_delta %{{.*}} lr %{{.*}} {
   %14:3 = gpuc.adadelta_update %w gradient %g square_avg %g acc_delta %g lr %lr {rho = 0.9 : f64, eps = 1.0e-6 : f64, weight_decay = 0.0 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>)
+  // CHECK: gpuc.adamax_update %{{.*}} gradient %{{.*}} moments %{{.*}}, %{{.*}} step %{{.*}} lr %{{.*}} {
+  %15:3 = gpuc.adamax_update %w gradient %g moments %g, %g step %step lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<i64>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>)
   return
 }
