@@ -136,6 +136,7 @@ static constexpr PrecisionRule kRules[] = {
     {"adagrad_update", fixed, ""},
     {"adadelta_update", fixed, ""},
     {"adamax_update", fixed, ""},
+    {"nadam_update", fixed, ""},
     {"lion_update", fixed, ""},
     {"adafactor_update", fixed, ""},
     {"muon_update", fixed, ""},

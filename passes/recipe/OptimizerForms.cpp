@@ -152,6 +152,27 @@ static Operation *updateAdamax(const Optimizer &adamax, OpBuilder &builder, Loca
 }
 
 //===----------------------------------------------------------------------===//
+// nadam
+//===----------------------------------------------------------------------===//
+
+/// A product of numbers near 1, of which all but the last digits cancel at first: in f64, whatever the
+/// weights are.
+static SmallVector<OptimizerSlot> nadamSlots(RankedTensorType variable) {
+  auto scalar = RankedTensorType::get({}, Float64Type::get(variable.getContext()));
+  return {{"mu_product", scalar, 1}};
+}
+
+static Operation *updateNadam(const Optimizer &nadam, OpBuilder &builder, Location location,
+                              const UpdateOperands &operands) {
+  Numbers number{nadam, builder};
+  return ir::NadamUpdateOp::create(
+      builder, location, resultTypes(operands), operands.weight, operands.gradient, operands.slots[0],
+      operands.slots[1], operands.slots[2], operands.step, operands.lr, operands.given, number("beta1"),
+      number("beta2"), number("eps"), number("weight_decay"), number("momentum_decay"),
+      nadam.flag("decoupled_weight_decay") ? builder.getUnitAttr() : UnitAttr(), number.given(operands));
+}
+
+//===----------------------------------------------------------------------===//
 // lion
 //===----------------------------------------------------------------------===//
 
@@ -286,6 +307,18 @@ ArrayRef<OptimizerForm> optimizerForms() {
        /*check=*/nullptr,
        /*otherSlots=*/nullptr,
        /*needsWhole=*/true},
+      {{"nadam", keysOf({{"lr", 2e-3, kNotNegative},
+                         {"beta1", 0.9, kBelowOne},
+                         {"beta2", 0.999, kBelowOne},
+                         {"eps", 1e-8, kNotNegative},
+                         {"momentum_decay", 4e-3, kNotNegative},
+                         {"decoupled_weight_decay", 0.0, kFlag}},
+                        0.0, kDecayAll)},
+       {{"exp_avg"}, {"exp_avg_sq"}},
+       updateNadam,
+       /*check=*/nullptr,
+       nadamSlots,
+       .givable = ir::NadamUpdateOp::getGivable},
       {{"rmsprop", keysOf({{"lr", 1e-2, kNotNegative},
                            {"alpha", 0.99, kNotNegative},
                            {"eps", 1e-8, kNotNegative},

@@ -16,6 +16,8 @@ FORMS = {
     "RMSprop": ("rmsprop", {"alpha": "alpha", "eps": "eps", "momentum": "momentum", "centered": "centered", **SAME}),
     "Adadelta": ("adadelta", {"rho": "rho", "eps": "eps", **SAME}),
     "Adamax": ("adamax", {"betas": "betas", "eps": "eps", **SAME}),
+    "NAdam": ("nadam", {"betas": "betas", "eps": "eps", "momentum_decay": "momentum_decay",
+                        "decoupled_weight_decay": "decoupled_weight_decay", **SAME}),
     "Adagrad": ("adagrad", {"lr_decay": "lr_decay", "eps": "eps", "initial_accumulator_value":
                             "initial_accumulator_value", **SAME}),
 }  # fmt: skip
@@ -68,10 +70,8 @@ class Optimizer:
     def numbers(self, group):
         found = [f"lr={text_of(group['lr'])}"]
         for key, value in group.items():
-            if key in IGNORED:
-                continue
             if key not in self.keys:
-                if value:
+                if value and key not in IGNORED:
                     raise Error(f"{type(self.torch).__name__}({key}={value}) is not supported")
                 continue
             if isinstance(value, (tuple, list)):

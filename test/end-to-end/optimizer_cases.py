@@ -36,6 +36,8 @@ CASES = {
     "adadelta with decay": ("mlp", "adadelta:lr=1,rho=0.8,eps=1e-4,weight_decay=0.01"),
     "adamax": ("mlp", "adamax:lr=0.01"),
     "adamax with decay": ("mlp", "adamax:lr=0.01,betas=(0.8,0.9),eps=1e-4,weight_decay=0.01"),
+    "nadam": ("mlp", "nadam:lr=0.01"),
+    "nadam with decay": ("mlp", "nadam:lr=0.01,betas=(0.8,0.9),eps=1e-4,momentum_decay=0.1,weight_decay=0.01"),
     "lion": ("mlp", "lion:lr=0.003,betas=(0.8,0.95),weight_decay=0.1"),
     "lion of all": ("mlp", "lion:lr=0.003,weight_decay=0.1,decay=all"),
     "adafactor": ("mlp", "adafactor:lr=0.05,weight_decay=0.1"),

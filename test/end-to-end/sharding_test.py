@@ -22,7 +22,7 @@ OWNERS = [("muon", 2, ["--ema=ema:decay=0.9"]), ("muon", 4, []), ("adafactor", 3
           ("muon", 4, ["--precision=bf16", "--accumulate=2"]), ("adafactor", 2, ["--checkpoint=full", "--ema=ema:decay=0.9"])]
 
 OPTIMIZERS = ["sgd:lr=0.05,momentum=0.9", "adam:lr=0.01", "adamw:lr=0.01,weight_decay=0.1", "rmsprop:lr=0.01", "adagrad:lr=0.01", "lion:lr=0.001",
-              "adafactor:lr=0.01", "muon:lr=0.01"]
+              "adafactor:lr=0.01", "muon:lr=0.01", "nadam:lr=0.01"]
 
 
 def drawn(number):

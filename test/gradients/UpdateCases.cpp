@@ -158,6 +158,26 @@ void addAdamax(Cases &cases) {
   add("later", 10, "0.1", any("3x5"), positive("3x5"));
 }
 
+void addNadam(Cases &cases) {
+  auto add = [&](const std::string &name, double t, double product, const std::string &flags,
+                 const std::string &decay, const std::string &forgets) {
+    cases.push_back(update("nadam_update", name,
+                           {{"", any("3x5")},
+                            {"gradient", any("3x5")},
+                            {"moments", any("3x5")},
+                            {",", positive("3x5")},
+                            {"mu_product", {"$T", product, product}},
+                            step(t),
+                            rate(0.01)},
+                           {number("beta1", "0.9"), number("beta2", "0.999"), number("eps", "1.0e-8"),
+                            number("weight_decay", decay), number("momentum_decay", forgets)},
+                           {"3x5x$T", "3x5x$T", "3x5x$T", "$T"}, flags));
+  };
+  add("first", 1, 1, "", "0.0", "4.0e-3");
+  add("decay", 10, 0.125, "", "0.1", "0.25");
+  add("decoupled", 1000, 0, "decoupled", "0.1", "0.0");
+}
+
 void addLion(Cases &cases) {
   auto add = [&](const std::string &name, const std::string &decay, const Input &gradient,
                  const Input &average) {
@@ -280,6 +300,7 @@ void addUpdateCases(Cases &cases) {
   addAdagrad(cases);
   addAdadelta(cases);
   addAdamax(cases);
+  addNadam(cases);
   addLion(cases);
   addGiven(cases);
   addAdafactorCases(cases);

@@ -142,7 +142,7 @@ class Loop(unittest.TestCase):
                 for scheduler in schedulers:
                     scheduler.step()
 
-    def follow(self, make, change, steps=8):
+    def follow(self, make, change, steps=8, delta=1e-12):
         """Steps between which `change`, made of an optimizer, is called, beside eager ones."""
         net, eager = twin(self.net), twin(self.net)
         ours, theirs = make(net), make(eager)
@@ -151,10 +151,10 @@ class Loop(unittest.TestCase):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # The optimizer is never stepped.
             for _ in range(steps):
-                self.assertAlmostEqual(step(*self.batch), eager_losses(eager, self.loss, theirs, self.batch, 1)[0], delta=1e-12)
+                self.assertAlmostEqual(step(*self.batch), eager_losses(eager, self.loss, theirs, self.batch, 1)[0], delta=delta)
                 for each in changes:
                     each()
-        self.assertLess(largest_difference(net.state_dict().values(), eager.state_dict().values()), 1e-12)
+        self.assertLess(largest_difference(net.state_dict().values(), eager.state_dict().values()), delta)
 
     def test_schedulers_of_momentum(self):
         """OneCycleLR and CyclicLR change momentum, or Adam's first beta, unless told otherwise."""
@@ -206,6 +206,13 @@ class Loop(unittest.TestCase):
         for numbers in ({}, dict(betas=(0.8, 0.9), weight_decay=0.1)):
             one_cycle = lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=9).step  # noqa: E731
             self.follow(lambda net: torch.optim.Adamax(net.parameters(), **numbers), one_cycle)  # noqa: B023
+
+    def test_nadam(self):
+        for numbers in ({}, dict(betas=(0.8, 0.9), momentum_decay=0.1, weight_decay=0.1),
+                        dict(weight_decay=0.1, decoupled_weight_decay=True)):  # fmt: skip
+            one_cycle = lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=9).step  # noqa: E731
+            # PyTorch keeps the product of momenta in f32.
+            self.follow(lambda net: torch.optim.NAdam(net.parameters(), **numbers), one_cycle, delta=1e-6)  # noqa: B023
 
     def test_numbers_that_may_not_change(self):
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.5, momentum=0.9)

@@ -152,6 +152,32 @@ static Results adamaxUpdate(ir::AdamaxUpdateOp op, Operands x) {
   return {weight, average, norm};
 }
 
+/// torch.optim.NAdam, as its documentation writes it.
+static Results nadamUpdate(ir::NadamUpdateOp op, Operands x) {
+  Tensor weight = x[0], average = x[2], averageSquare = x[3], product = x[4];
+  auto step = static_cast<double>(x[5].elements[0].integer);
+  double lr = x[6].elements[0].real, forgets = op.getMomentumDecay().convertToDouble();
+  double decay = numberOf(op, x, "weight_decay", op.getWeightDecay());
+  double beta1 = numberOf(op, x, "beta1", op.getBeta1()), beta2 = numberOf(op, x, "beta2", op.getBeta2());
+  double mu = beta1 * (1 - std::pow(0.96, step * forgets) / 2);
+  double next = beta1 * (1 - std::pow(0.96, (step + 1) * forgets) / 2);
+  double &p = product.elements[0].real;
+  p *= mu;
+  for (int64_t i = 0; i < weight.size(); ++i) {
+    double &w = weight.elements[i].real, &m = average.elements[i].real, &v = averageSquare.elements[i].real;
+    double g = x[1].elements[i].real;
+    if (op.getDecoupled())
+      w -= lr * decay * w;
+    else
+      g += decay * w;
+    m = beta1 * m + (1 - beta1) * g;
+    v = beta2 * v + (1 - beta2) * g * g;
+    double size = std::sqrt(v / (1 - std::pow(beta2, step))) + op.getEps().convertToDouble();
+    w -= lr * ((1 - mu) / (1 - p) * g + next / (1 - p * next) * m) / size;
+  }
+  return {weight, average, averageSquare, product};
+}
+
 /// Algorithm 2 of Chen et al. 2023: the decay is part of the step, by the old weight.
 static Results lionUpdate(ir::LionUpdateOp op, Operands x) {
   Tensor weight = x[0], average = x[2];
@@ -309,6 +335,7 @@ void addUpdateOps(OpTable &table) {
   table.add<ir::AdagradUpdateOp>(adagradUpdate);
   table.add<ir::AdadeltaUpdateOp>(adadeltaUpdate);
   table.add<ir::AdamaxUpdateOp>(adamaxUpdate);
+  table.add<ir::NadamUpdateOp>(nadamUpdate);
   table.add<ir::LionUpdateOp>(lionUpdate);
   table.add<ir::AdafactorUpdateOp>(adafactorUpdate);
   table.add<ir::MuonUpdateOp>(muonUpdate);

@@ -7,6 +7,8 @@
 
 #include "dialects/gpuc/definitions/UpdateHelpers.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace gpuc::ir {
@@ -121,6 +123,31 @@ SmallVector<Value> AdamaxUpdateOp::decompose(OpBuilder &builder) {
   Expr norm = withoutDenormals(max(beta2 * weight.at(getExpInf()), size));
   Expr stepSize = spreadLike(weight, lr / (1 - pow(beta1.beside(step), step)));
   return {weight - stepSize * (average / norm), average, norm};
+}
+
+SmallVector<Value> NadamUpdateOp::decompose(OpBuilder &builder) {
+  Expr weight(builder, getLoc(), getWeight()), gradient = weight.at(getGradient());
+  UpdateNumber beta1 = updateNumber(*this, weight, "beta1", getBeta1());
+  UpdateNumber beta2 = updateNumber(*this, weight, "beta2", getBeta2());
+  UpdateNumber decay = updateNumber(*this, weight, "weight_decay", getWeightDecay());
+  Expr step = asF64(weight.at(getStep())), lr = asF64(weight.at(getLr()));
+  double forgets = std::pow(0.96, getMomentumDecay().convertToDouble()); // 0.96^(t · d) is (0.96^d)^t.
+  auto mu = [&](Expr t) { return beta1.beside(step) * (1 - 0.5 * pow(t.constant(forgets), t)); };
+  Expr now = mu(step), next = mu(step + 1), product = asF64(weight.at(getMuProduct())) * now;
+
+  if (getDecoupled())
+    weight = decayed(weight, lr, decay);
+  else
+    gradient = withDecay(gradient, weight, decay);
+  Expr average = withoutDenormals(runningMean(beta1, weight.at(getExpAvg()), gradient));
+  Expr square = withoutDenormals(runningMean(beta2, weight.at(getExpAvgSq()), gradient * gradient));
+  // As in AdamUpdateOp the root of the correction goes to scalars.
+  Expr root = sqrt(1 - pow(beta2.beside(step), step));
+  Expr denominator = sqrt(square) + spreadLike(weight, getEps().convertToDouble() * root);
+  Expr ofGradient = spreadLike(weight, lr * root * (1 - now) / (1 - product));
+  Expr ofAverage = spreadLike(weight, lr * root * next / (1 - product * next));
+  Expr direction = (ofGradient * gradient + ofAverage * average) / denominator;
+  return {weight - direction, average, square, cast(product, getElementTypeOrSelf(getMuProduct().getType()))};
 }
 
 SmallVector<Value> LionUpdateOp::decompose(OpBuilder &builder) {

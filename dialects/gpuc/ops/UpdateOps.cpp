@@ -92,6 +92,7 @@ ArrayRef<StringRef> RmspropUpdateOp::getGivable() { return kMomentumAndDecay; }
 ArrayRef<StringRef> AdagradUpdateOp::getGivable() { return ArrayRef(kMomentumAndDecay).drop_front(); }
 ArrayRef<StringRef> AdadeltaUpdateOp::getGivable() { return ArrayRef(kMomentumAndDecay).drop_front(); }
 ArrayRef<StringRef> AdamaxUpdateOp::getGivable() { return kBetasAndDecay; }
+ArrayRef<StringRef> NadamUpdateOp::getGivable() { return kBetasAndDecay; }
 
 //===----------------------------------------------------------------------===//
 // Verifiers
@@ -220,6 +221,26 @@ LogicalResult AdamaxUpdateOp::verify() {
   return checkNotNegative(*this, "adamax_update_C4", {{"eps", getEps()}, {"weight_decay", getWeightDecay()}});
 }
 
+LogicalResult NadamUpdateOp::verify() {
+  if (failed(checkTensors(*this, "nadam_update_C1", getWeight().getType(),
+                          {{"gradient", getGradient()},
+                           {"first moment", getExpAvg()},
+                           {"second moment", getExpAvgSq()},
+                           {"new weight", getNewWeight()},
+                           {"new first moment", getNewExpAvg()},
+                           {"new second moment", getNewExpAvgSq()}})) ||
+      failed(checkScalars(*this, "nadam_update_C2",
+                          {{"mu_product", getMuProduct()}, {"step", getStep()}, {"lr", getLr()}})) ||
+      failed(checkTensors(*this, "nadam_update_C2", getMuProduct().getType(),
+                          {{"new mu_product", getNewMuProduct()}})) ||
+      failed(checkRates(*this, "nadam_update_C3", {{"beta1", getBeta1()}, {"beta2", getBeta2()}})) ||
+      failed(checkGiven(*this, "nadam_update_C5")))
+    return failure();
+  return checkNotNegative(
+      *this, "nadam_update_C4",
+      {{"eps", getEps()}, {"weight_decay", getWeightDecay()}, {"momentum_decay", getMomentumDecay()}});
+}
+
 LogicalResult LionUpdateOp::verify() {
   if (failed(checkTensors(*this, "lion_update_C1", getWeight().getType(),
                           {{"gradient", getGradient()},
@@ -323,6 +344,11 @@ int64_t AdadeltaUpdateOp::getFlops() {
 /// The mean (3), the norm (4), the step (3) and weight decay (2), for each element.
 int64_t AdamaxUpdateOp::getFlops() {
   return (10 + (getWeightDecay().isZero() ? 0 : 2)) * elementCount(getWeight().getType());
+}
+
+/// Both moments (3 and 4), the denominator (3), the step (6) and weight decay (2), for each element.
+int64_t NadamUpdateOp::getFlops() {
+  return (16 + (getWeightDecay().isZero() ? 0 : 2)) * elementCount(getWeight().getType());
 }
 
 /// Two means (3 each), the sign (1), the step (2) and weight decay (1), for each element.

@@ -189,6 +189,38 @@ def AdamaxUpdateOp : Gpuc_UpdateOp<"adamax_update"> {
   }];
 }
 
+def NadamUpdateOp : Gpuc_UpdateOp<"nadam_update"> {
+  let summary = "One step of NAdam: Adam with Nesterov momentum";
+  let description = [{
+    PyTorch's torch.optim.NAdam [Dozat 2016]: g ← g + weight_decay · w, or `decoupled` w ← w - lr · weight_decay · w.
+    μ_t = β1 · (1 - 0.96^(t · momentum_decay) / 2); p ← p · μ_t; m ← β1 · m + (1 - β1) · g; v ← β2 · v + (1 - β2) · g²;
+    w ← w - lr · ((1 - μ_t) / (1 - p) · g + μ_(t+1) / (1 - p · μ_(t+1)) · m) / (sqrt(v / (1 - β2^t)) + ε).
+    `step` is t, from 1; m is exp_avg, v exp_avg_sq, p mu_product, the product of all μ so far, 1 at first.
+
+    - (nadam_update_C1) All tensors have the type of the weight.
+    - (nadam_update_C2) mu_product, step and lr are scalars, and the new mu_product has the type of the old one.
+    - (nadam_update_C3) beta1 and beta2 lie in [0, 1).
+    - (nadam_update_C4) eps, weight_decay and momentum_decay are not negative.
+    - (nadam_update_C5) `given` are scalars, as many as given_numbers, which are of beta1, beta2 and
+      weight_decay, each once.
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$exp_avg,
+                       Gpuc_FloatTensor:$exp_avg_sq, Gpuc_FloatTensor:$mu_product, Gpuc_IndexTensor:$step,
+                       Gpuc_FloatTensor:$lr, Variadic<Gpuc_FloatTensor>:$given, F64Attr:$beta1, F64Attr:$beta2,
+                       F64Attr:$eps, F64Attr:$weight_decay, F64Attr:$momentum_decay, UnitAttr:$decoupled,
+                       OptionalAttr<StrArrayAttr>:$given_numbers);
+  let results = (outs Gpuc_FloatTensor:$new_weight, Gpuc_FloatTensor:$new_exp_avg, Gpuc_FloatTensor:$new_exp_avg_sq,
+                      Gpuc_FloatTensor:$new_mu_product);
+  let assemblyFormat = [{
+    $weight `gradient` $gradient `moments` $exp_avg `,` $exp_avg_sq `mu_product` $mu_product `step` $step `lr` $lr
+    (`given` $given^ $given_numbers)? (`decoupled` $decoupled^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// The numbers that it may be given.
+    static ::llvm::ArrayRef<::llvm::StringRef> getGivable();
+  }];
+}
+
 def LionUpdateOp : Gpuc_UpdateOp<"lion_update"> {
   let summary = "One step of Lion";
   let description = [{
