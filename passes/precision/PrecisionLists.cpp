@@ -137,6 +137,7 @@ static constexpr PrecisionRule kRules[] = {
     {"adadelta_update", fixed, ""},
     {"adamax_update", fixed, ""},
     {"nadam_update", fixed, ""},
+    {"radam_update", fixed, ""},
     {"lion_update", fixed, ""},
     {"adafactor_update", fixed, ""},
     {"muon_update", fixed, ""},

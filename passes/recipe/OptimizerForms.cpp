@@ -173,6 +173,20 @@ static Operation *updateNadam(const Optimizer &nadam, OpBuilder &builder, Locati
 }
 
 //===----------------------------------------------------------------------===//
+// radam
+//===----------------------------------------------------------------------===//
+
+static Operation *updateRadam(const Optimizer &radam, OpBuilder &builder, Location location,
+                              const UpdateOperands &operands) {
+  Numbers number{radam, builder};
+  return ir::RadamUpdateOp::create(
+      builder, location, resultTypes(operands), operands.weight, operands.gradient, operands.slots[0],
+      operands.slots[1], operands.step, operands.lr, operands.given, number("beta1"), number("beta2"),
+      number("eps"), number("weight_decay"),
+      radam.flag("decoupled_weight_decay") ? builder.getUnitAttr() : UnitAttr(), number.given(operands));
+}
+
+//===----------------------------------------------------------------------===//
 // lion
 //===----------------------------------------------------------------------===//
 
@@ -319,6 +333,15 @@ ArrayRef<OptimizerForm> optimizerForms() {
        /*check=*/nullptr,
        nadamSlots,
        .givable = ir::NadamUpdateOp::getGivable},
+      {{"radam", keysOf({{"lr", 1e-3, kNotNegative},
+                         {"beta1", 0.9, kBelowOne},
+                         {"beta2", 0.999, kBelowOne},
+                         {"eps", 1e-8, kNotNegative},
+                         {"decoupled_weight_decay", 0.0, kFlag}},
+                        0.0, kDecayAll)},
+       {{"exp_avg"}, {"exp_avg_sq"}},
+       updateRadam,
+       .givable = ir::RadamUpdateOp::getGivable},
       {{"rmsprop", keysOf({{"lr", 1e-2, kNotNegative},
                            {"alpha", 0.99, kNotNegative},
                            {"eps", 1e-8, kNotNegative},

@@ -18,6 +18,7 @@ FORMS = {
     "Adamax": ("adamax", {"betas": "betas", "eps": "eps", **SAME}),
     "NAdam": ("nadam", {"betas": "betas", "eps": "eps", "momentum_decay": "momentum_decay",
                         "decoupled_weight_decay": "decoupled_weight_decay", **SAME}),
+    "RAdam": ("radam", {"betas": "betas", "eps": "eps", "decoupled_weight_decay": "decoupled_weight_decay", **SAME}),
     "Adagrad": ("adagrad", {"lr_decay": "lr_decay", "eps": "eps", "initial_accumulator_value":
                             "initial_accumulator_value", **SAME}),
 }  # fmt: skip

@@ -133,7 +133,7 @@ class Handwritten:
 # ---------------------------------------------------------------------------------------------------------------------
 
 TORCH = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop,
-         "adagrad": torch.optim.Adagrad, "nadam": torch.optim.NAdam, "adamax": torch.optim.Adamax, "adadelta": torch.optim.Adadelta}
+         "adagrad": torch.optim.Adagrad, "radam": torch.optim.RAdam, "nadam": torch.optim.NAdam, "adamax": torch.optim.Adamax, "adadelta": torch.optim.Adadelta}
 OWN = {"lion": lion, "adafactor": adafactor, "muon": muon}
 DECOUPLED = ("adamw", "lion", "adafactor", "muon")
 
@@ -149,7 +149,7 @@ def keys_of(parameter, name, value, keys, groups):
             result["adam_weight_decay"] = 0.0
     result.update(own)
     result.pop("decay", None)
-    if name in ("adam", "adamax", "adamw", "nadam"):
+    if name in ("adam", "adamax", "adamw", "nadam", "radam"):
         result["betas"] = (result.pop("beta1", 0.9), result.pop("beta2", 0.999))
     return result
 

@@ -178,6 +178,27 @@ void addNadam(Cases &cases) {
   add("decoupled", 1000, 0, "decoupled", "0.1", "0.0");
 }
 
+void addRadam(Cases &cases) {
+  auto add = [&](const std::string &name, double t, const std::string &flags, const std::string &beta2,
+                 const std::string &decay) {
+    cases.push_back(update("radam_update", name,
+                           {{"", any("3x5")},
+                            {"gradient", any("3x5")},
+                            {"moments", any("3x5")},
+                            {",", positive("3x5")},
+                            step(t),
+                            rate(0.01)},
+                           {number("beta1", "0.9"), number("beta2", beta2), number("eps", "1.0e-8"),
+                            number("weight_decay", decay)},
+                           {"3x5x$T", "3x5x$T", "3x5x$T"}, flags));
+  };
+  add("unsure", 1, "", "0.999", "0.1"); // the square of nothing: ρ is 1
+  add("last_unsure", 5, "", "0.999", "0.0");
+  add("sure", 6, "", "0.999", "0.0");
+  add("decoupled", 1000, "decoupled", "0.99", "0.1");
+  add("never_sure", 1000, "", "0.5", "0.0"); // ρ∞ is 3
+}
+
 void addLion(Cases &cases) {
   auto add = [&](const std::string &name, const std::string &decay, const Input &gradient,
                  const Input &average) {
@@ -301,6 +322,7 @@ void addUpdateCases(Cases &cases) {
   addAdadelta(cases);
   addAdamax(cases);
   addNadam(cases);
+  addRadam(cases);
   addLion(cases);
   addGiven(cases);
   addAdafactorCases(cases);

@@ -214,6 +214,11 @@ class Loop(unittest.TestCase):
             # PyTorch keeps the product of momenta in f32.
             self.follow(lambda net: torch.optim.NAdam(net.parameters(), **numbers), one_cycle, delta=1e-6)  # noqa: B023
 
+    def test_radam(self):
+        for numbers in ({}, dict(betas=(0.8, 0.9), weight_decay=0.1), dict(weight_decay=0.1, decoupled_weight_decay=True)):
+            one_cycle = lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=9).step  # noqa: E731
+            self.follow(lambda net: torch.optim.RAdam(net.parameters(), **numbers), one_cycle)  # noqa: B023
+
     def test_numbers_that_may_not_change(self):
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.5, momentum=0.9)
         step, group = self.compile(), self.optimizer.param_groups[0]

@@ -178,6 +178,31 @@ static Results nadamUpdate(ir::NadamUpdateOp op, Operands x) {
   return {weight, average, averageSquare, product};
 }
 
+/// torch.optim.RAdam, as its documentation writes it.
+static Results radamUpdate(ir::RadamUpdateOp op, Operands x) {
+  Tensor weight = x[0], average = x[2], averageSquare = x[3];
+  auto t = static_cast<double>(x[4].elements[0].integer);
+  double lr = x[5].elements[0].real, eps = op.getEps().convertToDouble();
+  double decay = numberOf(op, x, "weight_decay", op.getWeightDecay());
+  double beta1 = numberOf(op, x, "beta1", op.getBeta1()), beta2 = numberOf(op, x, "beta2", op.getBeta2());
+  double longest = 2 / (1 - beta2) - 1;
+  double length = longest - 2 * t * std::pow(beta2, t) / (1 - std::pow(beta2, t));
+  double variance = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length);
+  for (int64_t i = 0; i < weight.size(); ++i) {
+    double &w = weight.elements[i].real, &m = average.elements[i].real, &v = averageSquare.elements[i].real;
+    double g = x[1].elements[i].real;
+    if (op.getDecoupled())
+      w -= lr * decay * w;
+    else
+      g += decay * w;
+    m = beta1 * m + (1 - beta1) * g;
+    v = beta2 * v + (1 - beta2) * g * g;
+    double scale = std::sqrt(variance) * std::sqrt(1 - std::pow(beta2, t)) / (std::sqrt(v) + eps);
+    w -= lr * m / (1 - std::pow(beta1, t)) * (length > 5 ? scale : 1);
+  }
+  return {weight, average, averageSquare};
+}
+
 /// Algorithm 2 of Chen et al. 2023: the decay is part of the step, by the old weight.
 static Results lionUpdate(ir::LionUpdateOp op, Operands x) {
   Tensor weight = x[0], average = x[2];
@@ -336,6 +361,7 @@ void addUpdateOps(OpTable &table) {
   table.add<ir::AdadeltaUpdateOp>(adadeltaUpdate);
   table.add<ir::AdamaxUpdateOp>(adamaxUpdate);
   table.add<ir::NadamUpdateOp>(nadamUpdate);
+  table.add<ir::RadamUpdateOp>(radamUpdate);
   table.add<ir::LionUpdateOp>(lionUpdate);
   table.add<ir::AdafactorUpdateOp>(adafactorUpdate);
   table.add<ir::MuonUpdateOp>(muonUpdate);

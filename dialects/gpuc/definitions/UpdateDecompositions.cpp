@@ -150,6 +150,31 @@ SmallVector<Value> NadamUpdateOp::decompose(OpBuilder &builder) {
   return {weight - direction, average, square, cast(product, getElementTypeOrSelf(getMuProduct().getType()))};
 }
 
+SmallVector<Value> RadamUpdateOp::decompose(OpBuilder &builder) {
+  Expr weight(builder, getLoc(), getWeight()), gradient = weight.at(getGradient());
+  UpdateNumber beta1 = updateNumber(*this, weight, "beta1", getBeta1());
+  UpdateNumber beta2 = updateNumber(*this, weight, "beta2", getBeta2());
+  UpdateNumber decay = updateNumber(*this, weight, "weight_decay", getWeightDecay());
+  Expr step = asF64(weight.at(getStep())), lr = asF64(weight.at(getLr()));
+  if (getDecoupled())
+    weight = decayed(weight, lr, decay);
+  else
+    gradient = withDecay(gradient, weight, decay);
+  Expr average = withoutDenormals(runningMean(beta1, weight.at(getExpAvg()), gradient));
+  Expr square = withoutDenormals(runningMean(beta2, weight.at(getExpAvgSq()), gradient * gradient));
+
+  Expr power = pow(beta2.beside(step), step);
+  Expr longest = 2 / (1 - beta2.beside(step)) - 1;
+  Expr length = longest - 2 * step * power / (1 - power);
+  Expr variance = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length);
+  Expr isSure = length > 5;
+  Expr rectified = spreadLike(weight, sqrt(select(isSure, variance * (1 - power), 0)));
+  Expr scale = select(broadcastScalar(isSure, weight.shape()),
+                      rectified / (sqrt(square) + getEps().convertToDouble()), 1);
+  Expr stepSize = spreadLike(weight, lr / (1 - pow(beta1.beside(step), step)));
+  return {weight - stepSize * average * scale, average, square};
+}
+
 SmallVector<Value> LionUpdateOp::decompose(OpBuilder &builder) {
   Expr weight(builder, getLoc(), getWeight()), gradient = weight.at(getGradient());
   Expr average = weight.at(getExpAvg()), lr = asF64(weight.at(getLr()));

@@ -93,6 +93,7 @@ ArrayRef<StringRef> AdagradUpdateOp::getGivable() { return ArrayRef(kMomentumAnd
 ArrayRef<StringRef> AdadeltaUpdateOp::getGivable() { return ArrayRef(kMomentumAndDecay).drop_front(); }
 ArrayRef<StringRef> AdamaxUpdateOp::getGivable() { return kBetasAndDecay; }
 ArrayRef<StringRef> NadamUpdateOp::getGivable() { return kBetasAndDecay; }
+ArrayRef<StringRef> RadamUpdateOp::getGivable() { return kBetasAndDecay; }
 
 //===----------------------------------------------------------------------===//
 // Verifiers
@@ -241,6 +242,21 @@ LogicalResult NadamUpdateOp::verify() {
       {{"eps", getEps()}, {"weight_decay", getWeightDecay()}, {"momentum_decay", getMomentumDecay()}});
 }
 
+LogicalResult RadamUpdateOp::verify() {
+  if (failed(checkTensors(*this, "radam_update_C1", getWeight().getType(),
+                          {{"gradient", getGradient()},
+                           {"first moment", getExpAvg()},
+                           {"second moment", getExpAvgSq()},
+                           {"new weight", getNewWeight()},
+                           {"new first moment", getNewExpAvg()},
+                           {"new second moment", getNewExpAvgSq()}})) ||
+      failed(checkScalars(*this, "radam_update_C2", {{"step", getStep()}, {"lr", getLr()}})) ||
+      failed(checkRates(*this, "radam_update_C3", {{"beta1", getBeta1()}, {"beta2", getBeta2()}})) ||
+      failed(checkGiven(*this, "radam_update_C5")))
+    return failure();
+  return checkNotNegative(*this, "radam_update_C4", {{"eps", getEps()}, {"weight_decay", getWeightDecay()}});
+}
+
 LogicalResult LionUpdateOp::verify() {
   if (failed(checkTensors(*this, "lion_update_C1", getWeight().getType(),
                           {{"gradient", getGradient()},
@@ -349,6 +365,12 @@ int64_t AdamaxUpdateOp::getFlops() {
 /// Both moments (3 and 4), the denominator (3), the step (6) and weight decay (2), for each element.
 int64_t NadamUpdateOp::getFlops() {
   return (16 + (getWeightDecay().isZero() ? 0 : 2)) * elementCount(getWeight().getType());
+}
+
+/// Both moments (3 and 4), the denominator (2), the choice (2), the step (3) and weight decay (2), for each
+/// element.
+int64_t RadamUpdateOp::getFlops() {
+  return (14 + (getWeightDecay().isZero() ? 0 : 2)) * elementCount(getWeight().getType());
 }
 
 /// Two means (3 each), the sign (1), the step (2) and weight decay (1), for each element.

@@ -221,6 +221,36 @@ def NadamUpdateOp : Gpuc_UpdateOp<"nadam_update"> {
   }];
 }
 
+def RadamUpdateOp : Gpuc_UpdateOp<"radam_update"> {
+  let summary = "One step of RAdam: Adam whose steps are as sure as its second moments";
+  let description = [{
+    PyTorch's torch.optim.RAdam [Liu et al. 2020, algorithm 2]: g ← g + weight_decay · w, or `decoupled`
+    w ← w - lr · weight_decay · w. m ← β1 · m + (1 - β1) · g; v ← β2 · v + (1 - β2) · g². With `step` t, from 1,
+    ρ∞ = 2 / (1 - β2) - 1 and ρ = ρ∞ - 2 · t · β2^t / (1 - β2^t): w ← w - lr / (1 - β1^t) · m · s, where s is
+    sqrt((ρ - 4) · (ρ - 2) · ρ∞ / ((ρ∞ - 4) · (ρ∞ - 2) · ρ)) · sqrt(1 - β2^t) / (sqrt(v) + ε) if ρ > 5, else 1.
+
+    - (radam_update_C1) All tensors have the type of the weight.
+    - (radam_update_C2) step and lr are scalars.
+    - (radam_update_C3) beta1 and beta2 lie in [0, 1).
+    - (radam_update_C4) eps and weight_decay are not negative.
+    - (radam_update_C5) `given` are scalars, as many as given_numbers, which are of beta1, beta2 and
+      weight_decay, each once.
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$exp_avg,
+                       Gpuc_FloatTensor:$exp_avg_sq, Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr,
+                       Variadic<Gpuc_FloatTensor>:$given, F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps,
+                       F64Attr:$weight_decay, UnitAttr:$decoupled, OptionalAttr<StrArrayAttr>:$given_numbers);
+  let results = (outs Gpuc_FloatTensor:$new_weight, Gpuc_FloatTensor:$new_exp_avg, Gpuc_FloatTensor:$new_exp_avg_sq);
+  let assemblyFormat = [{
+    $weight `gradient` $gradient `moments` $exp_avg `,` $exp_avg_sq `step` $step `lr` $lr
+    (`given` $given^ $given_numbers)? (`decoupled` $decoupled^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// The numbers that it may be given.
+    static ::llvm::ArrayRef<::llvm::StringRef> getGivable();
+  }];
+}
+
 def LionUpdateOp : Gpuc_UpdateOp<"lion_update"> {
   let summary = "One step of Lion";
   let description = [{

@@ -349,3 +349,120 @@ func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tens
   %0:4 = gpuc.nadam_update %w gradient %w moments %w, %w mu_product %lr step %t lr %lr given %lr ["momentum"] {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64, momentum_decay = 4.0e-3 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i64>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>)
   return
 }
+
+// -----
+
+// radam_update: gradient.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{gradient must be 'tensor<4xf32>', but is 'tensor<5xf32>' [radam_update_C1]}}
+  %0:3 = gpuc.radam_update %w gradient %m moments %w, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<5xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// radam_update: first moment.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{first moment must be 'tensor<4xf32>', but is 'tensor<5xf32>' [radam_update_C1]}}
+  %0:3 = gpuc.radam_update %w gradient %w moments %m, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<5xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// radam_update: second moment.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{second moment must be 'tensor<4xf32>', but is 'tensor<5xf32>' [radam_update_C1]}}
+  %0:3 = gpuc.radam_update %w gradient %w moments %w, %m step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<5xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// radam_update: new weight.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{new weight must be 'tensor<4xf32>', but is 'tensor<5xf32>' [radam_update_C1]}}
+  %0:3 = gpuc.radam_update %w gradient %w moments %w, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<5xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// radam_update: new first moment.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{new first moment must be 'tensor<4xf32>', but is 'tensor<5xf32>' [radam_update_C1]}}
+  %0:3 = gpuc.radam_update %w gradient %w moments %w, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<5xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// radam_update: new second moment.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{new second moment must be 'tensor<4xf32>', but is 'tensor<5xf32>' [radam_update_C1]}}
+  %0:3 = gpuc.radam_update %w gradient %w moments %w, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<5xf32>)
+  return
+}
+
+// -----
+
+// radam_update: step.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{step must be a scalar tensor, but is 'tensor<4xi64>' [radam_update_C2]}}
+  %0:3 = gpuc.radam_update %w gradient %w moments %w, %w step %ts lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// radam_update: lr.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{lr must be a scalar tensor, but is 'tensor<4xf32>' [radam_update_C2]}}
+  %0:3 = gpuc.radam_update %w gradient %w moments %w, %w step %t lr %lrs {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// radam_update: beta1.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{beta1 must lie in [0, 1), but is 1 [radam_update_C3]}}
+  %0:3 = gpuc.radam_update %w gradient %w moments %w, %w step %t lr %lr {beta1 = 1.0 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// radam_update: beta2.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{beta2 must lie in [0, 1), but is -1 [radam_update_C3]}}
+  %0:3 = gpuc.radam_update %w gradient %w moments %w, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = -1.0 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// radam_update: eps.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{eps must not be negative, but is -1 [radam_update_C4]}}
+  %0:3 = gpuc.radam_update %w gradient %w moments %w, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = -1.0 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// radam_update: weight_decay.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{weight_decay must not be negative, but is -1 [radam_update_C4]}}
+  %0:3 = gpuc.radam_update %w gradient %w moments %w, %w step %t lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = -1.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// radam_update: numbers that are given.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{given_numbers name 'momentum', but known are beta1, beta2, weight_decay [radam_update_C5]}}
+  %0:3 = gpuc.radam_update %w gradient %w moments %w, %w step %t lr %lr given %lr ["momentum"] {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}

@@ -39,5 +39,7 @@ func.func @updates(%w: tensor<4x3xf32>, %g: tensor<4x3xf32>, %step: tensor<i64>,
   %15:3 = gpuc.adamax_update %w gradient %g moments %g, %g step %step lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<i64>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>)
   // CHECK: gpuc.nadam_update %{{.*}} gradient %{{.*}} moments %{{.*}}, %{{.*}} mu_product %{{.*}} step %{{.*}} lr %{{.*}} decoupled {
   %16:4 = gpuc.nadam_update %w gradient %g moments %g, %g mu_product %lr step %step lr %lr decoupled {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64, momentum_decay = 4.0e-3 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>, tensor<i64>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>)
+  // CHECK: gpuc.radam_update %{{.*}} gradient %{{.*}} moments %{{.*}}, %{{.*}} step %{{.*}} lr %{{.*}} {
+  %17:3 = gpuc.radam_update %w gradient %g moments %g, %g step %step lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<i64>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>)
   return
 }
