@@ -54,6 +54,15 @@ class Models(unittest.TestCase):
             with self.subTest(name):
                 self.check(*case)
 
+    def test_optimizers_that_go_on_in_eager_mode(self):
+        """And back, with what they keep."""
+        for name, delta in (("Adadelta", 1e-8), ("Adamax", 1e-8), ("NAdam", 1e-7), ("RAdam", 1e-8)):
+            with self.subTest(name):
+                torch.manual_seed(0)
+                batch = torch.randn(4, 6).double(), torch.randint(0, 3, (4,))
+                form = getattr(torch.optim, name)
+                self.check(Mlp().double(), nn.CrossEntropyLoss(), lambda net: form(net.parameters(), lr=0.01), batch, delta=delta)  # noqa: B023
+
     def test_bits_of_integers(self):
         class Bits(nn.Module):
             def __init__(self):
