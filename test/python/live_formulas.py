@@ -126,6 +126,15 @@ class Formulas(Case):
         self.assertEqual(len(drawn), 5)
         self.assertTrue(all(-0.23 < each < -0.17 for each in drawn))
 
+    def test_determinants(self):
+        """Of matrices that have to exchange rows, of one row, and of several at once."""
+        def body(net, h):
+            several = h.view(4, 4, 4)
+            sign, logarithm = torch.linalg.slogdet(several)
+            return (sign * torch.arange(1, 5)).sum() + logarithm.square().sum() / 9 + torch.det(several).sum() + torch.logdet(h @ h.t() + torch.eye(8)) + h[:1, :1].det()
+
+        self.trains(body)
+
     def test_draws(self):
         """What they are on the average, and where they lie."""
 
