@@ -331,6 +331,24 @@ TEST(Conv, InfinityStaysWithItsTaps) {
   EXPECT_EQ(std::count_if(dw.begin(), dw.end(), [](float v) { return std::isnan(v); }), 3 * 3);
 }
 
+// Tiles that come in any order, as of several threads: rows of less than a vector, by strides, do not reach
+// into what is behind their picture.
+TEST(Conv, ShortRowsStayInTheirTiles) {
+  for (int64_t width : {1, 2, 3, 5, 7, 9, 15})
+    for (int64_t channels : {20, 150}) {
+      ConvShape shape = makeShape(3, channels, 30, axis(7, 1, 2), axis(width, 1, 2));
+      ASSERT_TRUE(countWindows(shape));
+      shape.kind = ConvKind::input_gradient;
+      SCOPED_TRACE(describe(shape));
+      GuardedConv<float> problem(shape, 29);
+      ConvKernel kernel = kernelFor(shape);
+      for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+        for (int64_t tile = kernel.tiles(phase); tile-- > 0;)
+          kernel.run(phase, problem.operands(), tile, tile + 1);
+      EXPECT_EQ(problem.firstError(), "");
+    }
+}
+
 TEST(Conv, RandomShapes) {
   std::mt19937_64 random(7);
   auto upTo = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); };

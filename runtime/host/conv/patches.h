@@ -178,9 +178,9 @@ inline void spreadRow(const S* values, int64_t count, int64_t step, S* to, int64
   for (; i < count; ++i) to[step * i] = values[i];
 }
 
-/// A row with a zero behind each value, in whole vectors: they reach into the row behind, which is stored
-/// later. `values` is null: zeros.
-template <bool kLast, typename T>
+/// A row with a zero behind each value, in whole vectors, which may reach into the rows behind; or, if
+/// `kWithin`, in no more than its columns. `values` is null: zeros.
+template <bool kWithin, typename T>
 inline void spreadRowByTwo(const T* values, int64_t count, T* to, int64_t columns) {
   constexpr int64_t kHalf = kLanes<T> / 2;
   for (int64_t at = 0; at < columns; at += kLanes<T>) {
@@ -190,12 +190,13 @@ inline void spreadRowByTwo(const T* values, int64_t count, T* to, int64_t column
       const Vector<T> some = loadLanes<T>(values + at / 2, lanesWithin<T>(0, left < kHalf ? left : kHalf));
       spread = alternate<0, T>(some, Vector<T>{}, LaneIndices<T>());
     }
-    kLast ? storeLanes<T>(to + at, spread, lanesWithin<T>(0, columns - at)) : store(to + at, spread);
+    kWithin ? storeLanes<T>(to + at, spread, lanesWithin<T>(0, columns - at)) : store(to + at, spread);
   }
 }
 
 template <typename S>
 void spreadPixels(const SpreadPixels<S>& p) {
+  const int64_t whole_vectors = (p.result_columns + kLanes<S> - 1) / kLanes<S> * kLanes<S>;
   for (int64_t channel = 0; channel < p.channels; ++channel) {
     const S* values = p.values + channel * p.values_channel;
     S* to = p.result + channel * p.result_channel;
@@ -205,7 +206,8 @@ void spreadPixels(const SpreadPixels<S>& p) {
         if (p.column_step == 2) {
           const S* from = has ? values : nullptr;
           if (has) values += p.columns;
-          if (row + 1 < p.result_rows)
+          // Rows behind are stored later, but what is behind the last one is someone else's, or done.
+          if ((p.result_rows - row) * p.result_columns >= whole_vectors)
             spreadRowByTwo<false>(from, p.columns, to, p.result_columns);
           else
             spreadRowByTwo<true>(from, p.columns, to, p.result_columns);
