@@ -256,9 +256,11 @@ private:
   }
 
   /// Whether the cluster is still a kernel if it has this result, too, beside one that it has: of the same
-  /// shape, or of that of its rows or their elements.
-  static bool mayPutOut(const Cluster &cluster, Value value, Value beside) {
+  /// shape, or of that of its rows or their elements; and where it has another root, if that comes first.
+  bool mayPutOut(const Cluster &cluster, Value value, Value beside) const {
     Operation *reduction = cluster.reduction();
+    if (cluster.root() && !reduction)
+      return clusters_.canAlsoYield(cluster, {}, value);
     return ir::shapeOf(value) == ir::shapeOf(beside) ||
            (reduction && (ir::shapeOf(value) == ir::shapeOf(reduction->getResult(0)) ||
                           ir::shapeOf(value) == ir::shapeOf(reduction->getOperand(0))));

@@ -108,3 +108,23 @@ func.func @results_of_two_shapes(%x: tensor<256x64xf32>) -> (tensor<256x64xf32>,
   %2 = gpuc.tanh %1 : tensor<64x64xf32>
   return %0, %2 : tensor<256x64xf32>, tensor<64x64xf32>
 }
+
+// -----
+
+// What a concat is made of is no result beside it, though the sum could compute the rest from both.
+// CHECK-LABEL: func.func @beside_a_concat(
+// CHECK-NEXT:    %[[S:.*]] = gpuc.fused "compare_concat_or_select"(%arg0, %arg1) : ({{.*}}) -> tensor<4x6xf64> {
+// CHECK:         gpuc.fused "sum"(%[[S]])
+func.func @beside_a_concat(%x: tensor<4x6xf64>, %y: tensor<4x6xf64>) -> tensor<f64> {
+  %zeros = gpuc.constant 0.0 : tensor<4x6xf64>
+  %positive = gpuc.compare gt %x, %zeros : tensor<4x6xf64>
+  %flipped = gpuc.reverse %positive dims [1] : tensor<4x6xi1>
+  %last = gpuc.slice %positive starts [3, 0] limits [4, 6] strides [1, 1] : (tensor<4x6xi1>) -> tensor<1x6xi1>
+  %first = gpuc.slice %positive starts [0, 0] limits [3, 6] strides [1, 1] : (tensor<4x6xi1>) -> tensor<3x6xi1>
+  %rolled = gpuc.concat %last, %first dim 0 : (tensor<1x6xi1>, tensor<3x6xi1>) -> tensor<4x6xi1>
+  %either = gpuc.or %flipped, %rolled : tensor<4x6xi1>
+  %some = gpuc.select %either, %y, %zeros : tensor<4x6xi1>, tensor<4x6xf64>
+  %squares = gpuc.mul %some, %some : tensor<4x6xf64>
+  %sum = gpuc.sum %squares dims [0, 1] : (tensor<4x6xf64>) -> tensor<f64>
+  return %sum : tensor<f64>
+}
