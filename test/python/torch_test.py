@@ -16,6 +16,9 @@ SKIPPED = 77  # What ctest takes for it.
 
 def main():
     script, modules, *arguments = sys.argv[1:]
+    if not os.path.exists(os.path.join(HERE, script)):
+        print(f"error: there is no {script} beside {os.path.basename(__file__)}")
+        return 1
     python = os.environ.get("GPUC_TORCH_PYTHON")
     if not python:
         print("skipped: GPUC_TORCH_PYTHON names no Python that has PyTorch; scripts/test --python makes one")
