@@ -7,21 +7,20 @@ from torch.optim import optimizer as of_torch
 
 from gpuc.errors import Error
 
-# By class: the recipe's name, and the keys of a param_group that it knows, each with its name there.
-SAME = {"weight_decay": "weight_decay", "maximize": "maximize"}
+# By class: the recipe's name, and the keys of a param_group that it knows, beside those of all.
 FORMS = {
-    "SGD": ("sgd", {"momentum": "momentum", "dampening": "dampening", "nesterov": "nesterov", **SAME}),
-    "Adam": ("adam", {"betas": "betas", "eps": "eps", "amsgrad": "amsgrad", **SAME}),
-    "AdamW": ("adamw", {"betas": "betas", "eps": "eps", "amsgrad": "amsgrad", **SAME}),
-    "RMSprop": ("rmsprop", {"alpha": "alpha", "eps": "eps", "momentum": "momentum", "centered": "centered", **SAME}),
-    "Adadelta": ("adadelta", {"rho": "rho", "eps": "eps", **SAME}),
-    "Adamax": ("adamax", {"betas": "betas", "eps": "eps", **SAME}),
-    "NAdam": ("nadam", {"betas": "betas", "eps": "eps", "momentum_decay": "momentum_decay",
-                        "decoupled_weight_decay": "decoupled_weight_decay", **SAME}),
-    "RAdam": ("radam", {"betas": "betas", "eps": "eps", "decoupled_weight_decay": "decoupled_weight_decay", **SAME}),
-    "Adagrad": ("adagrad", {"lr_decay": "lr_decay", "eps": "eps", "initial_accumulator_value":
-                            "initial_accumulator_value", **SAME}),
-}  # fmt: skip
+    "SGD": ("sgd", ("momentum", "dampening", "nesterov")),
+    "Adam": ("adam", ("betas", "eps", "amsgrad")),
+    "AdamW": ("adamw", ("betas", "eps", "amsgrad")),
+    "RMSprop": ("rmsprop", ("alpha", "eps", "momentum", "centered")),
+    "Adadelta": ("adadelta", ("rho", "eps")),
+    "Adafactor": ("adafactor", ("beta2_decay", "eps", "d")),
+    "Adamax": ("adamax", ("betas", "eps")),
+    "NAdam": ("nadam", ("betas", "eps", "momentum_decay", "decoupled_weight_decay")),
+    "RAdam": ("radam", ("betas", "eps", "decoupled_weight_decay")),
+    "Adagrad": ("adagrad", ("lr_decay", "eps", "initial_accumulator_value")),
+}
+SAME = ("weight_decay", "maximize")
 # Keys of a param_group that may change between steps, as the rate does, if they are not 0 when a step is compiled: what is 0 may say
 # that a slot is not there. By key the recipe's numbers.
 GIVEN = {"momentum": ("momentum",), "betas": ("beta1", "beta2"), "weight_decay": ("weight_decay",)}
@@ -35,7 +34,7 @@ def text_of(value):
         return "true" if value else "false"
     if isinstance(value, (tuple, list)):
         return "(" + ",".join(text_of(each) for each in value) + ")"
-    return repr(float(value))
+    return "0" if value is None else repr(float(value))
 
 
 class Optimizer:
@@ -43,14 +42,13 @@ class Optimizer:
 
     def __init__(self, optimizer):
         name = type(optimizer).__name__
-        if not isinstance(optimizer, torch.optim.Optimizer) or name not in FORMS or type(optimizer).__module__ != (
-            "torch.optim." + name.lower()
-        ):
+        if name not in FORMS or type(optimizer) is not getattr(torch.optim, name, None):
             known = ", ".join(sorted(FORMS))
             raise Error(f"the optimizer {name} is not supported: torch.optim has {known}, or give a recipe's text")
         self.torch, self.groups = optimizer, []  # Those that a recipe has.
         self.check_hooks()
-        self.name, self.keys = FORMS[name]
+        self.name, keys = FORMS[name]
+        self.keys = (*keys, *SAME)
         if name == "Adam" and optimizer.defaults.get("decoupled_weight_decay"):
             self.name = "adamw"
 
@@ -69,22 +67,20 @@ class Optimizer:
         return [parameter for group in self.torch.param_groups for parameter in group["params"]]
 
     def numbers(self, group):
-        found = [f"lr={text_of(group['lr'])}"]
+        name, found = type(self.torch).__name__, [f"lr={text_of(group['lr'])}"]
         for key, value in group.items():
             if key not in self.keys:
                 if value and key not in IGNORED:
-                    raise Error(f"{type(self.torch).__name__}({key}={value}) is not supported")
+                    raise Error(f"{name}({key}={value}) is not supported")
                 continue
-            if isinstance(value, (tuple, list)):
-                found.append("beta1=" + text_of(value[0]))
-                found.append("beta2=" + text_of(value[1]))
-            else:
-                found.append(f"{self.keys[key]}={text_of(value)}")
+            if name == "Adafactor" and key == "eps" and value[0] == 0:
+                raise Error("Adafactor(eps=(0, …)) is not supported: eps=(None, …) is the least that is told from 1")
+            found.append(f"{key}={text_of(value)}")
         return found
 
     def given(self, group):
-        """The keys of what may change between steps beside the rate."""
-        return [key for key in GIVEN if key in self.keys and group.get(key)]
+        """The keys of what may change between steps beside the rate; of Adafactor that is none."""
+        return [] if self.name == "adafactor" else [key for key in GIVEN if key in self.keys and group.get(key)]
 
     def compiled_numbers(self):
         """Of each group what a step has from its compilation: all but what may change. Groups, with keys and values."""

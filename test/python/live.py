@@ -56,7 +56,7 @@ class Models(unittest.TestCase):
 
     def test_optimizers_that_go_on_in_eager_mode(self):
         """And back, with what they keep."""
-        for name, delta in (("Adadelta", 1e-8), ("Adamax", 1e-8), ("NAdam", 1e-7), ("RAdam", 1e-8)):
+        for name, delta in (("Adadelta", 1e-8), ("Adafactor", 1e-8), ("Adamax", 1e-8), ("NAdam", 1e-7), ("RAdam", 1e-8)):
             with self.subTest(name):
                 torch.manual_seed(0)
                 batch = torch.randn(4, 6).double(), torch.randint(0, 3, (4,))
@@ -222,6 +222,14 @@ class Loop(unittest.TestCase):
             one_cycle = lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=9).step  # noqa: E731
             # PyTorch keeps the product of momenta in f32.
             self.follow(lambda net: torch.optim.NAdam(net.parameters(), **numbers), one_cycle, delta=1e-6)  # noqa: B023
+
+    def test_adafactor(self):
+        """Of matrices, by rows and columns, and of vectors."""
+        for numbers in ({}, dict(lr=0.05, beta2_decay=-0.5, eps=(1e-3, 0.1), d=2.0, weight_decay=0.1)):
+            decays = lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.9).step  # noqa: E731
+            self.follow(lambda net: torch.optim.Adafactor(net.parameters(), **numbers), decays)  # noqa: B023
+        self.optimizer = torch.optim.Adafactor(self.net.parameters(), eps=(0.0, 1e-3))
+        self.assertRaisesRegex(gpuc.Error, r"Adafactor\(eps=\(0, …\)\) is not supported: eps=\(None", self.compile)
 
     def test_radam(self):
         for numbers in ({}, dict(betas=(0.8, 0.9), weight_decay=0.1), dict(weight_decay=0.1, decoupled_weight_decay=True)):
@@ -587,8 +595,13 @@ class Lines(unittest.TestCase):
         weights = [nn.Parameter(torch.zeros(3))]
         self.assertIn("LBFGS is not supported", self.error(optimizer=torch.optim.LBFGS(weights)))
         self.assertIn("1 parameters that are not the module's", self.error(optimizer=torch.optim.SGD(weights)))
-        self.assertIn("SGD(maximize=True) is not supported",
-                      self.error(make=lambda net: torch.optim.SGD(net.parameters(), maximize=True)))  # fmt: skip
+
+        def newer(net):
+            optimizer = torch.optim.SGD(net.parameters())
+            optimizer.defaults["lookahead"] = optimizer.param_groups[0]["lookahead"] = True
+            return optimizer
+
+        self.assertIn("SGD(lookahead=True) is not supported", self.error(make=newer))
         self.assertIn("unknown optimizer 'adamm'", self.error(optimizer="adamm"))
 
     def test_options(self):
