@@ -24,9 +24,8 @@ SAME = ("weight_decay", "maximize")
 # Keys of a param_group that may change between steps, as the rate does, if they are not 0 when a step is compiled: what is 0 may say
 # that a slot is not there. By key the recipe's numbers.
 GIVEN = {"momentum": ("momentum",), "betas": ("beta1", "beta2"), "weight_decay": ("weight_decay",)}
-# How PyTorch computes, not what.
-IGNORED = {"params", "param_names", "lr", "initial_lr", "foreach", "fused", "capturable", "differentiable",
-           "decoupled_weight_decay", "max_lr", "min_lr", "max_momentum", "base_momentum"}  # fmt: skip
+# How PyTorch computes, not what; and the rate.
+IGNORED = {"lr", "foreach", "fused", "capturable", "differentiable", "decoupled_weight_decay"}
 
 
 def text_of(value):
@@ -69,8 +68,8 @@ class Optimizer:
     def numbers(self, group):
         name, found = type(self.torch).__name__, [f"lr={text_of(group['lr'])}"]
         for key, value in group.items():
-            if key not in self.keys:
-                if value and key not in IGNORED:
+            if key not in self.keys:  # What PyTorch does not know either, a group's name, is the user's.
+                if value and key in self.torch.defaults and key not in IGNORED:
                     raise Error(f"{name}({key}={value}) is not supported")
                 continue
             if name == "Adafactor" and key == "eps" and value[0] == 0:

@@ -247,6 +247,9 @@ class Loop(unittest.TestCase):
             group[key] = before
             step(*self.batch)
 
+    def test_groups_with_a_name(self):
+        self.follow(lambda net: torch.optim.SGD([{"params": net.parameters(), "name": "all", "lr_scale": 0.5}], lr=0.1), lambda _: lambda: None)
+
     def test_groups_of_which_nothing_is_trained(self):
         """Empty ones, frozen ones, and what the loss does not read: the rates of others stay theirs."""
 
