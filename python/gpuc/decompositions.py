@@ -320,6 +320,16 @@ def windows(extent, count):
     return torch.minimum(first[:, None] + torch.arange(-(-extent // count) + 1), last[:, None])
 
 
+@formula(aten.avg_pool3d.default)
+def avg_pool3d(self, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, divisor_override=None):
+    """Of channels that lie side by side, as LocalResponseNorm has it."""
+    size, *others = kernel_size
+    if others != [1, 1] or list(stride) != [1, 1, 1] or any(padding) or divisor_override:
+        return NotImplemented
+    first, *behind = (self.narrow(-3, start, self.shape[-3] - size + 1) for start in range(size))
+    return sum(behind, first) / size
+
+
 @formula(aten.rrelu_with_noise_functional.default)
 def rrelu(self, noise, lower=1 / 8, upper=1 / 3, training=False, generator=None):
     slope = torch.rand_like(self) * (upper - lower) + lower if training else torch.full_like(self, (lower + upper) / 2)

@@ -107,6 +107,17 @@ class Formulas(Case):
 
         self.trains(body)
 
+    def test_responses_beside_others(self):
+        """LocalResponseNorm, as AlexNet has it, over an odd and an even number of channels."""
+
+        def body(net, h):
+            channels = h.view(2, 8, 2, 2)
+            normed = [F.local_response_norm(channels, size, alpha=0.5, beta=0.6, k=2.0) for size in (5, 4, 1)]
+            flat = F.local_response_norm(h.view(2, 4, 8), 3)
+            return sum((each * torch.arange(each.numel()).view(each.shape)).square().mean() for each in (*normed, flat)) / 99
+
+        self.trains(body)
+
     def test_samples_of_a_grid(self):
         def body(net, h):
             picture, turned = h.view(2, 2, 4, 4), torch.tensor([[0.9, 0.3, 0.1], [-0.2, 1.1, 0.0]], dtype=h.dtype).expand(2, 2, 3)
