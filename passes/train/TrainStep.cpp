@@ -334,9 +334,11 @@ private:
     }
   }
 
+  /// Each is one of some trained variable, or would be of one that no group names.
   LogicalResult checkGivenNumbers() {
+    const SmallVector<StringRef> ofRest = groups_.optimizer().givable(schedule_.givenNumbers());
     for (StringRef name : schedule_.givenNumbers())
-      if (llvm::none_of(givenNumbers_, [&](const auto &number) {
+      if (!llvm::is_contained(ofRest, name) && llvm::none_of(givenNumbers_, [&](const auto &number) {
             return StringRef(number.first.first) == ("optimizer/" + name).str();
           }))
         return recipe_.emitOpError("schedule given: ")

@@ -250,6 +250,21 @@ class Loop(unittest.TestCase):
     def test_groups_with_a_name(self):
         self.follow(lambda net: torch.optim.SGD([{"params": net.parameters(), "name": "all", "lr_scale": 0.5}], lr=0.1), lambda _: lambda: None)
 
+    def test_a_first_group_without_a_gradient(self):
+        """Its decay is nobody's."""
+
+        class Detached(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = nn.Linear(6, 4), nn.Linear(4, 3)
+
+            def forward(self, x):
+                return self.b(self.a(x).detach())
+
+        self.net = Detached().double()
+        self.follow(lambda net: torch.optim.SGD([{"params": net.a.parameters(), "weight_decay": 0.1}, {"params": net.b.parameters()}], lr=0.1),
+                    lambda _: lambda: None)  # fmt: skip
+
     def test_groups_of_which_nothing_is_trained(self):
         """Empty ones, frozen ones, and what the loss does not read: the rates of others stay theirs."""
 
