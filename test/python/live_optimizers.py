@@ -1,0 +1,175 @@
+"""What a torch.optim object says, and schedulers change between steps, next to eager PyTorch; run by torch_test.py with a Python that has
+torch."""
+
+import pathlib
+import sys
+import unittest
+import warnings
+
+import torch
+from torch import nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import gpuc  # noqa: E402
+from live import largest_difference, twin  # noqa: E402
+from modules import Mlp, eager_losses  # noqa: E402
+
+
+class Optimizers(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+        self.net, self.loss = Mlp().double(), nn.CrossEntropyLoss()
+        self.batch = torch.randn(4, 6, dtype=torch.float64), torch.randint(0, 3, (4,))
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.5)
+
+    def compile(self, **options):
+        return gpuc.compile(self.net, self.loss, self.optimizer, self.batch, **options)
+
+    def test_a_scheduler(self):
+        eager = twin(self.net)
+        there = torch.optim.SGD(eager.parameters(), lr=0.5)
+        schedulers = [torch.optim.lr_scheduler.StepLR(o, 2, gamma=0.1) for o in (self.optimizer, there)]
+        step = self.compile()
+        for _ in range(6):
+            self.assertAlmostEqual(step(*self.batch), eager_losses(eager, self.loss, there, self.batch, 1)[0], delta=1e-8)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # The optimizer is never stepped.
+                for scheduler in schedulers:
+                    scheduler.step()
+
+    def follow(self, make, change, steps=8, delta=1e-12):
+        """Steps between which `change`, made of an optimizer, is called, beside eager ones."""
+        net, eager = twin(self.net), twin(self.net)
+        ours, theirs = make(net), make(eager)
+        changes = [change(each) for each in (ours, theirs)]
+        step = gpuc.compile(net, self.loss, ours, self.batch)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # The optimizer is never stepped.
+            for _ in range(steps):
+                self.assertAlmostEqual(step(*self.batch), eager_losses(eager, self.loss, theirs, self.batch, 1)[0], delta=delta)
+                for each in changes:
+                    each()
+        self.assertLess(largest_difference(net.state_dict().values(), eager.state_dict().values()), delta)
+
+    def test_schedulers_of_momentum(self):
+        """OneCycleLR and CyclicLR change momentum, or Adam's first beta, unless told otherwise."""
+        one_cycle = lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=9).step  # noqa: E731
+        cyclic = lambda o: torch.optim.lr_scheduler.CyclicLR(o, 0.01, 0.1, step_size_up=3).step  # noqa: E731
+        optimizers = {
+            "SGD": dict(momentum=0.9, dampening=0.1), "Nesterov": dict(momentum=0.9, nesterov=True), "Adam": {}, "AdamW": dict(amsgrad=True),
+            "RMSprop": dict(momentum=0.9, centered=True),
+        }  # fmt: skip
+        for name, numbers in optimizers.items():
+            form = getattr(torch.optim, name.replace("Nesterov", "SGD"))
+            for change in (one_cycle, cyclic) if "A" not in name else (one_cycle,):
+                with self.subTest(name, change=change):
+                    self.follow(lambda net: form(net.parameters(), lr=0.05, **numbers), change)  # noqa: B023
+
+    def test_decay_that_changes(self):
+        """Down to 0, of each group by itself; of a group without it stays so."""
+
+        def change(optimizer):
+            left = iter(range(7, -1, -1))
+
+            def next_decay():
+                part = next(left) / 8
+                for number, group in enumerate(optimizer.param_groups[:2]):
+                    group["weight_decay"] = part * (0.3 - 0.1 * number)
+
+            return next_decay
+
+        def groups_of(net):
+            return [{"params": [net.fc1.weight]}, {"params": [net.fc2.weight], "weight_decay": 0.1},
+                    {"params": [net.fc1.bias, net.fc2.bias], "weight_decay": 0.0}]  # fmt: skip
+
+        for form in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop, torch.optim.Adagrad):
+            with self.subTest(form.__name__):
+                self.follow(lambda net: form(groups_of(net), lr=0.05, weight_decay=0.3), change)  # noqa: B023
+
+    def test_up_the_slope(self):
+        for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad"):
+            with self.subTest(name):
+                form = getattr(torch.optim, name)
+                self.follow(lambda net: form(net.parameters(), lr=0.01, maximize=True), lambda _: lambda: None)  # noqa: B023
+
+    def test_adadelta(self):
+        for numbers in ({}, dict(rho=0.5, eps=1e-3, weight_decay=0.1)):
+            decays = lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.9).step  # noqa: E731
+            self.follow(lambda net: torch.optim.Adadelta(net.parameters(), **numbers), decays)  # noqa: B023
+
+    def test_adamax(self):
+        for numbers in ({}, dict(betas=(0.8, 0.9), weight_decay=0.1)):
+            one_cycle = lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=9).step  # noqa: E731
+            self.follow(lambda net: torch.optim.Adamax(net.parameters(), **numbers), one_cycle)  # noqa: B023
+
+    def test_nadam(self):
+        for numbers in ({}, dict(betas=(0.8, 0.9), momentum_decay=0.1, weight_decay=0.1),
+                        dict(weight_decay=0.1, decoupled_weight_decay=True)):  # fmt: skip
+            one_cycle = lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=9).step  # noqa: E731
+            # PyTorch keeps the product of momenta in f32.
+            self.follow(lambda net: torch.optim.NAdam(net.parameters(), **numbers), one_cycle, delta=1e-6)  # noqa: B023
+
+    def test_adafactor(self):
+        """Of matrices, by rows and columns, and of vectors."""
+        for numbers in ({}, dict(lr=0.05, beta2_decay=-0.5, eps=(1e-3, 0.1), d=2.0, weight_decay=0.1)):
+            decays = lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.9).step  # noqa: E731
+            self.follow(lambda net: torch.optim.Adafactor(net.parameters(), **numbers), decays)  # noqa: B023
+        self.optimizer = torch.optim.Adafactor(self.net.parameters(), eps=(0.0, 1e-3))
+        self.assertRaisesRegex(gpuc.Error, r"Adafactor\(eps=\(0, …\)\) is not supported: eps=\(None", self.compile)
+
+    def test_radam(self):
+        for numbers in ({}, dict(betas=(0.8, 0.9), weight_decay=0.1), dict(weight_decay=0.1, decoupled_weight_decay=True)):
+            one_cycle = lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=9).step  # noqa: E731
+            self.follow(lambda net: torch.optim.RAdam(net.parameters(), **numbers), one_cycle)  # noqa: B023
+
+    def test_numbers_that_may_not_change(self):
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.5, momentum=0.9)
+        step, group = self.compile(), self.optimizer.param_groups[0]
+        step(*self.batch)
+        for key, value, before in (("momentum", 0, 0.9), ("dampening", 0.5, 0), ("weight_decay", 0.1, 0), ("nesterov", True, False)):
+            group[key] = value
+            with self.subTest(key), self.assertRaisesRegex(gpuc.Error, f"the optimizer's {key} is {value}, and was .*compile.* again"):
+                step(*self.batch)
+            group[key] = before
+            step(*self.batch)
+
+    def test_groups_with_a_name(self):
+        self.follow(lambda net: torch.optim.SGD([{"params": net.parameters(), "name": "all", "lr_scale": 0.5}], lr=0.1), lambda _: lambda: None)
+
+    def test_a_first_group_without_a_gradient(self):
+        """Its decay is nobody's."""
+
+        class Detached(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = nn.Linear(6, 4), nn.Linear(4, 3)
+
+            def forward(self, x):
+                return self.b(self.a(x).detach())
+
+        self.net = Detached().double()
+        self.follow(lambda net: torch.optim.SGD([{"params": net.a.parameters(), "weight_decay": 0.1}, {"params": net.b.parameters()}], lr=0.1),
+                    lambda _: lambda: None)  # fmt: skip
+
+    def test_groups_of_which_nothing_is_trained(self):
+        """Empty ones, frozen ones, and what the loss does not read: the rates of others stay theirs."""
+
+        def groups_of(net):
+            unused = nn.Linear(2, 2).double()
+            net.fc2.bias.requires_grad_(False)
+            net.unused = unused
+            groups = [[net.fc1.weight], [], [net.fc2.bias], list(unused.parameters()), [net.fc2.weight, net.fc1.bias]]
+            return torch.optim.AdamW([{"params": each, "lr": 0.1 / (number + 1)} for number, each in enumerate(groups)])
+
+        eager = twin(self.net)
+        self.optimizer, there = groups_of(self.net), groups_of(eager)
+        step = self.compile()
+        for rate in (0.2, 0.01, 0.05):
+            self.assertAlmostEqual(step(*self.batch), eager_losses(eager, self.loss, there, self.batch, 1)[0], delta=1e-10)
+            for optimizer in (self.optimizer, there):
+                optimizer.param_groups[4]["lr"] = optimizer.param_groups[2]["lr"] = rate
+
+
+if __name__ == "__main__":
+    unittest.main()
