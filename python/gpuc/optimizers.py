@@ -48,8 +48,15 @@ class Optimizer:
         self.check_hooks()
         self.name, keys = FORMS[name]
         self.keys = (*keys, *SAME)
-        if name == "Adam" and optimizer.defaults.get("decoupled_weight_decay"):
-            self.name = "adamw"
+        if name in ("Adam", "AdamW"):
+            self.name = self.kind_of_adam()
+
+    def kind_of_adam(self):
+        """By what groups say of their decay, which is a recipe's name."""
+        kinds = {bool(group.get("decoupled_weight_decay", self.name == "adamw")) for group in self.torch.param_groups}
+        if len(kinds) > 1:
+            raise Error("the optimizer's groups differ in decoupled_weight_decay, which a compiled step has alike for all of them")
+        return "adamw" if kinds.pop() else "adam"
 
     def check_hooks(self):
         """What a user has put around step() would be dropped. Schedulers put something there, too, and so does a compiled step."""
@@ -83,7 +90,8 @@ class Optimizer:
 
     def compiled_numbers(self):
         """Of each group what a step has from its compilation: all but what may change. Groups, with keys and values."""
-        return [(group, [(key, group[key]) for key in self.keys if key in group and key not in self.given(group)])
+        keys = dict.fromkeys((*self.keys, "decoupled_weight_decay"))
+        return [(group, [(key, group[key]) for key in keys if key in group and key not in self.given(group)])
                 for group in self.torch.param_groups]  # fmt: skip
 
     def recipe(self, names, read):

@@ -170,6 +170,19 @@ class Optimizers(unittest.TestCase):
             for optimizer in (self.optimizer, there):
                 optimizer.param_groups[4]["lr"] = optimizer.param_groups[2]["lr"] = rate
 
+    def test_decay_of_adam(self):
+        """Apart from the gradient or not, for all groups alike, and as it was."""
+        self.follow(lambda net: torch.optim.Adam(net.parameters(), lr=0.05, weight_decay=0.3, decoupled_weight_decay=True), lambda _: lambda: None)
+        self.follow(lambda net: torch.optim.Adam([{"params": net.parameters(), "decoupled_weight_decay": True}], lr=0.05, weight_decay=0.3),
+                    lambda _: lambda: None)  # fmt: skip
+        self.optimizer = torch.optim.Adam([{"params": self.net.fc1.parameters(), "decoupled_weight_decay": True},
+                                           {"params": self.net.fc2.parameters()}], weight_decay=0.3)  # fmt: skip
+        self.assertRaisesRegex(gpuc.Error, "groups differ in decoupled_weight_decay", self.compile)
+        self.optimizer = torch.optim.Adam(self.net.parameters(), weight_decay=0.3)
+        step = self.compile()
+        self.optimizer.param_groups[0]["decoupled_weight_decay"] = True
+        self.assertRaisesRegex(gpuc.Error, "the optimizer's decoupled_weight_decay is True, and was False", step, *self.batch)
+
 
 if __name__ == "__main__":
     unittest.main()
