@@ -23,6 +23,9 @@ struct DepthwiseCut {
 /// gradient, each a vector.
 inline constexpr int64_t kDepthwiseStripBytes = 32 * 1024, kDepthwiseSumBytes = 64 * 1024;
 
+/// The widest rows.
+inline constexpr int64_t kMostDepthwiseColumns = 512;
+
 /// Rows of the one that so many rows of the other meet: of what is read by what is computed, of x by y.
 constexpr int64_t depthwiseRowsRead(const ConvShape& s, int64_t rows) {
   if (s.kind == ConvKind::input_gradient)
@@ -57,13 +60,13 @@ constexpr DepthwiseCut cutDepthwise(const ConvShape& s) {
 
 /// By the shape alone; numbers are measured (bench-conv).
 constexpr bool paysDepthwise(const ConvShape& s) {
-  constexpr int64_t kMostOutputs = 4, kMostColumns = 512, kMostWritten = 1024;
+  constexpr int64_t kMostOutputs = 4, kMostWritten = 1024;
   const ConvAxis &height = s.height, &width = s.width;
   const int64_t most_outputs = s.kind == ConvKind::input_gradient ? 1 : kMostOutputs;
   return s.groups > 1 && s.groupInputs() == 1 && s.groupOutputs() <= most_outputs &&
          height.kernel == width.kernel && (width.kernel == 3 || width.kernel == 5 || width.kernel == 7) &&
          height.stride == width.stride && width.stride <= 2 && height.dilation == 1 && width.dilation == 1 &&
-         width.input <= kMostColumns && width.output <= kMostColumns &&
+         width.input <= kMostDepthwiseColumns && width.output <= kMostDepthwiseColumns &&
          s.groupOutputs() * width.output <= kMostWritten;
 }
 

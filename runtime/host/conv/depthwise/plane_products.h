@@ -5,6 +5,7 @@
 #include "runtime/host/conv/depthwise/flat_planes.h"
 #include "runtime/host/conv/depthwise/lanes.h"
 #include "runtime/host/conv/depthwise/plane_kernels.h"
+#include "runtime/host/conv/depthwise/rolling_products.h"
 #include "runtime/host/conv/depthwise/row_pairs.h"
 #include "runtime/host/matmul/dot.h"
 
@@ -154,6 +155,9 @@ template <int kKernel, int kStride, typename T>
 void planeProducts(const PlaneProducts<T>& p) {
   if constexpr (kStride == 1)
     if (multipliesFlat<kKernel>(p)) return;
+  if constexpr (kStride == 1 && kRolls<kKernel>)
+    if (p.y.row_end - p.y.row >= kKernel && p.y.columns <= kMostRollingVectors * kLanes<T>)
+      return rollingProducts<kKernel>(p);
   if constexpr (kStride == 2)
     if (multipliesPairs<kKernel>(p)) return;
   constexpr int kColumns = kProductColumns<kKernel>, kRest = kKernel % kColumns;

@@ -5,6 +5,7 @@
 #include "runtime/host/conv/depthwise/flat_planes.h"
 #include "runtime/host/conv/depthwise/lanes.h"
 #include "runtime/host/conv/depthwise/plane_kernels.h"
+#include "runtime/host/conv/depthwise/rolling_sums.h"
 #include "runtime/host/conv/depthwise/row_pairs.h"
 
 namespace gpuc {
@@ -140,6 +141,7 @@ template <int kKernel, int kStride, typename T>
 void planeSums(const PlaneSums<T>& p) {
   if constexpr (kStride == 1)
     if (sumsFlat<kKernel>(p)) return;
+  if constexpr (kStride == 1 && kRolls<kKernel>) return rollingSums<kKernel>(p);
   if constexpr (kStride == 2)
     if (sumsPairs<kKernel>(p)) return;
   constexpr int kVectors = kSumVectors<kKernel, kStride>, kRows = kSumRows<kStride>;
