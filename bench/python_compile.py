@@ -3,8 +3,8 @@
     python_compile.py [--rounds N] [MODEL …]        by a Python with torch, torchvision and transformers, with build/python on PYTHONPATH
 
 Each measurement has a process of its own, whose caches of compiled code are empty; medians of the rounds, in seconds. "export": one
-torch.export of module and loss, the second in that process, since the first loads much of torch. "torch's part": what torch's functions take
-of gpuc.compile, which exports twice, for training and for evaluation, and has both graphs made functional. "beyond": the rest.
+torch.export of module and loss, the second in that process, since the first loads much of torch. "its exports": what torch.export takes of
+gpuc.compile, which calls it twice, for training and for evaluation. "beyond": the rest.
 """
 
 import argparse
@@ -72,24 +72,20 @@ def by_gpuc(net, loss, batch):
         def forward(self, *args):
             return loss(self.net(*args[:-1]), args[-1]) if loss else self.net(*args)
 
-    of_torch = []
+    exports, capture_whole = [], capture.capture_whole
 
-    def counted(call):
-        def run(*args, **kwargs):
-            result, seconds = timed(lambda: call(*args, **kwargs))
-            of_torch.append(seconds)
-            return result
-
-        return run
+    def counted(*args):
+        result, seconds = timed(lambda: capture_whole(*args))
+        exports.append(seconds)
+        return result
 
     for _ in range(2):
         _, export = timed(lambda: torch.export.export(Whole(), batch))
-    capture.capture_whole = counted(capture.capture_whole)
-    torch.export.ExportedProgram.run_decompositions = counted(torch.export.ExportedProgram.run_decompositions)
+    capture.capture_whole = counted
     held, lower = [numpy.ones(AT_HAND // 8)], steps.lower  # In huge pages, as the plan's memory is.
     steps.lower = lambda graph: (held.clear(), lower(graph))[1]
     step, whole = timed(lambda: gpuc.compile(net, loss, torch.optim.SGD(net.parameters(), 0.01), batch))
-    return {"export": export, "gpuc.compile": whole, "torch's part": sum(of_torch), "beyond": whole - sum(of_torch),
+    return {"export": export, "gpuc.compile": whole, "its exports": sum(exports), "beyond": whole - sum(exports),
             **times_of_steps(lambda: step(*batch))}  # fmt: skip
 
 

@@ -7,7 +7,6 @@ state of one's own (custom_gradients.py, forward_state.py). What hangs on consta
 """
 
 import contextlib
-import functools
 import inspect
 import io
 import json
@@ -22,13 +21,13 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.nn.modules.batchnorm import _NormBase
 from torch.utils import _pytree as pytree
 
-from gpuc import _compiler
 from gpuc.batches import checksum_of
 from gpuc.contents import has_contents
 from gpuc.custom_gradients import custom_gradients
-from gpuc.decompositions import FORMULAS, without_questions
+from gpuc.decompositions import without_questions
 from gpuc.errors import Error, Problem, refuse
 from gpuc.forward_state import AssignedBuffers, check_repetition, reads_of, same_random
+from gpuc.functional import Rules, functional, name_of
 from gpuc.inner_gradients import has_gradients, inner_gradients, mark_inputs
 from gpuc.lines import own_name, user_line
 
@@ -138,13 +137,6 @@ def keep_dropout(program):
         before.replace_all_uses_with(node, delete_user_cb=lambda user: position[user] > position[node])
 
 
-def decompositions():
-    """Of the ops that the compiler does not know."""
-    known = {name for name, _ in _compiler.known_ops()}
-    table = torch.export.default_decompositions().items()
-    return {**{op: rule for op, rule in table if str(op).removeprefix("aten.") not in known}, **FORMULAS}
-
-
 def export(module, args, kwargs, rules):
     """The functional graph. Whatever torch says against the module becomes gpuc's error, with the user's line."""
     try:
@@ -154,7 +146,7 @@ def export(module, args, kwargs, rules):
             keep_no_grad(program)
             keep_dropout(program)
             program.graph_module.recompile()
-            program = program.run_decompositions(rules)
+            program = functional(program, rules)
             mark_inputs(program)
             return program
     except Error:
@@ -225,13 +217,10 @@ class Recorder:
         self.captured = {}  # By its identity: a tensor beside parameters and buffers, and a file and line that read it.
         self.derives = False  # Whether the module itself calls torch.autograd.grad.
         self.problems, self.unchecked = [], []
+        self.rules = Rules()
         for prefix, owner in (("", net), ("loss.", loss)):
             if isinstance(owner, torch.nn.Module):
                 self.declare_all(prefix, owner)
-
-    @functools.cached_property
-    def rules(self):
-        return decompositions()
 
     def declare_all(self, prefix, owner):
         """Tied ones are one variable, under the first of their names."""
@@ -452,7 +441,7 @@ class FunctionRecorder:
         if not isinstance(node.target, torch._ops.OpOverload):
             return self.refuse(node, f"{getattr(node.target, '__name__', node.target)} is not supported")
         try:
-            self.nodes.append({"name": node.name, "op": str(node.target).removeprefix("aten."),
+            self.nodes.append({"name": node.name, "op": name_of(node.target),
                                "arguments": self.arguments(node), "results": self.specs(node), **self.used(node), **place_of(node)})  # fmt: skip
         except HangsOnValue as error:
             self.of_values.add(node)
