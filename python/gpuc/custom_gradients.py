@@ -9,6 +9,7 @@ has forward's value, since what is added is 0, and backward's gradient, since th
 """
 
 import contextlib
+import functools
 import traceback
 
 import torch
@@ -275,11 +276,14 @@ class Writes(TorchFunctionMode):
         self.detached = {}  # By the identity of its memory: a tensor that has none of the gradient of another one there.
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        name, first = getattr(function, "__name__", ""), args[0] if args else None
-        for written in (first if is_write(name) else None, (kwargs or {}).get("out")):
+        kwargs, name = kwargs or {}, getattr(function, "__name__", "")
+        if name != "detach" and "out" not in kwargs and not is_write(name):
+            return function(*args, **kwargs)
+        first = args[0] if args else None
+        for written in (first if is_write(name) else None, kwargs.get("out")):
             if is_float(written):
                 self.check(written)
-        out = function(*args, **(kwargs or {}))
+        out = function(*args, **kwargs)
         if name == "detach" and is_float(first) and first.requires_grad:
             self.detached[memory_of(out)] = out
         return out
@@ -292,6 +296,7 @@ class Writes(TorchFunctionMode):
                         "itself is to change, x = x + (new - x).detach()")  # fmt: skip
 
 
+@functools.cache
 def is_write(name):
     return name == "__setitem__" or name in OPERATORS or (name.endswith("_") and not name.endswith("__") and name not in NO_WRITES)
 
