@@ -53,6 +53,9 @@ constexpr DepthwiseCut cutDepthwise(const ConvShape& s) {
     const int64_t most = std::max<int64_t>(1, kDepthwiseSumBytes / (64 * outputs * s.taps()));
     cut.channels = std::min(cut.channels, most), cut.planes = std::min(cut.planes, most);
   }
+  // Two planes at once are one vector, where they are narrow.
+  if (cut.planes > 1) cut.planes -= cut.planes % 2;
+  if (cut.channels < s.groups) cut.channels -= cut.channels % cut.planes;
   cut.blocks = (s.groups + cut.channels - 1) / cut.channels;
   cut.parts = std::min(s.batch, (kWantedTiles + cut.blocks - 1) / cut.blocks);
   return cut;

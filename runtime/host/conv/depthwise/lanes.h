@@ -92,6 +92,46 @@ inline void storeLanes(T* address, Vector<T> v, LaneMask<T> mask) {
 #endif
 }
 
+#if defined(__AVX512F__)
+/// The vector, but for the lanes of the mask, which are loaded, or x.
+template <typename T>
+inline Vector<T> mergeLanes(Vector<T> v, const T* address, LaneMask<T> mask) {
+  if constexpr (sizeof(T) == 4)
+    return (Vector<T>)_mm512_mask_loadu_ps((__m512)v, mask, address);
+  else
+    return (Vector<T>)_mm512_mask_loadu_pd((__m512d)v, static_cast<__mmask8>(mask), address);
+}
+template <typename T>
+inline Vector<T> mergeSplat(Vector<T> v, T x, LaneMask<T> mask) {
+  if constexpr (sizeof(T) == 4)
+    return (Vector<T>)_mm512_mask_mov_ps((__m512)v, mask, (__m512)splat<T>(x));
+  else
+    return (Vector<T>)_mm512_mask_mov_pd((__m512d)v, static_cast<__mmask8>(mask), (__m512d)splat<T>(x));
+}
+
+template <typename T>
+using LaneNumbers = __m512i;
+
+/// Lane i has the number first + i.
+template <typename T>
+inline LaneNumbers<T> lanesFrom(int64_t first) {
+  if constexpr (sizeof(T) == 4)
+    return _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(first)),
+                            _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  else
+    return _mm512_add_epi64(_mm512_set1_epi64(first), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+/// The lanes with these numbers, where the mask has them, else 0.
+template <typename T>
+inline Vector<T> pickLanes(Vector<T> v, LaneNumbers<T> numbers, LaneMask<T> mask) {
+  if constexpr (sizeof(T) == 4)
+    return (Vector<T>)_mm512_maskz_permutexvar_ps(mask, numbers, (__m512)v);
+  else
+    return (Vector<T>)_mm512_maskz_permutexvar_pd(static_cast<__mmask8>(mask), numbers, (__m512d)v);
+}
+#endif
+
 /// Every other lane of two vectors that follow one another, from the first on.
 template <typename T, std::size_t... kLane>
 inline Vector<T> everyOther(Vector<T> low, Vector<T> high, std::index_sequence<kLane...>) {

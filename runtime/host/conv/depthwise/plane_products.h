@@ -7,6 +7,7 @@
 #include "runtime/host/conv/depthwise/plane_kernels.h"
 #include "runtime/host/conv/depthwise/rolling_products.h"
 #include "runtime/host/conv/depthwise/row_pairs.h"
+#include "runtime/host/conv/depthwise/two_planes.h"
 #include "runtime/host/matmul/dot.h"
 
 namespace gpuc {
@@ -154,7 +155,7 @@ __attribute__((noinline)) void productColumns(const PlaneProducts<T>& p, int tap
 template <int kKernel, int kStride, typename T>
 void planeProducts(const PlaneProducts<T>& p) {
   if constexpr (kStride == 1)
-    if (multipliesFlat<kKernel>(p)) return;
+    if (multipliesTwoPlanes<kKernel>(p) || multipliesFlat<kKernel>(p)) return;
   if constexpr (kStride == 1 && kRolls<kKernel>)
     if (p.y.row_end - p.y.row >= kKernel && p.y.columns <= kMostRollingVectors * kLanes<T>)
       return rollingProducts<kKernel>(p);

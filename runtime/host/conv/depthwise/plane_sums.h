@@ -7,6 +7,7 @@
 #include "runtime/host/conv/depthwise/plane_kernels.h"
 #include "runtime/host/conv/depthwise/rolling_sums.h"
 #include "runtime/host/conv/depthwise/row_pairs.h"
+#include "runtime/host/conv/depthwise/two_planes.h"
 
 namespace gpuc {
 namespace {
@@ -140,7 +141,7 @@ __attribute__((noinline)) void sumBlock(const SumColumn<kStride, kKernel, kMasks
 template <int kKernel, int kStride, typename T>
 void planeSums(const PlaneSums<T>& p) {
   if constexpr (kStride == 1)
-    if (sumsFlat<kKernel>(p)) return;
+    if (sumsTwoPlanes<kKernel>(p) || sumsFlat<kKernel>(p)) return;
   if constexpr (kStride == 1 && kRolls<kKernel>) return rollingSums<kKernel>(p);
   if constexpr (kStride == 2)
     if (sumsPairs<kKernel>(p)) return;

@@ -18,24 +18,39 @@ struct ProductStrip {
   const T *x_next, *y_next;  // asked for line by line
 };
 
-/// Which lanes of y are read, and of x, by tap: none beside y's columns, where x may be anything, which
-/// 0 · x would bring in.
-template <int kKernel, typename T>
-struct RollingProductMasks {
-  LaneMask<T> inside[kKernel], within;
+/// Rows of one plane each, of which all lanes are read.
+template <typename T>
+struct WholeProductLanes {
+  static constexpr bool kAsks = true;  // for what comes next
+
+  Vector<T> left(const T* y) const { return load(y); }
+  const T* row(const T* x) const { return x; }
+  Vector<T> column(const T* row, int j) const { return load(row + j); }
 };
 
-template <int kKernel, bool kWhole, typename T>
+/// Rows of one plane each, of which some lanes are read: of x none beside y's columns, where it may be
+/// anything, which 0 · x would bring in.
+template <int kKernel, typename T>
+struct SomeProductLanes {
+  static constexpr bool kAsks = true;
+  LaneMask<T> inside[kKernel], within;
+
+  Vector<T> left(const T* y) const { return loadLanes<T>(y, within); }
+  const T* row(const T* x) const { return x; }
+  Vector<T> column(const T* row, int j) const { return loadLanes<T>(row + j, inside[j]); }
+};
+
+template <int kKernel, typename Lanes, typename T>
 struct RollingProducts {
   Vector<T> (&sums)[kKernel][kKernel];
-  const RollingProductMasks<kKernel, T>& masks;
+  const Lanes& lanes;
   Vector<T> rows[kKernel] = {};  // of y, the last one that was loaded in front
 
   /// Loads a row of y; the one that was loaded kKernel rows before is met no more.
   template <int... kRow>
   inline __attribute__((always_inline)) void next(const T* y, std::integer_sequence<int, kRow...>) {
     ((rows[kKernel - 1 - kRow] = rows[kKernel - 2 - kRow]), ...);
-    rows[0] = kWhole ? load(y) : loadLanes<T>(y, masks.within);
+    rows[0] = lanes.left(y);
   }
   inline __attribute__((always_inline)) void next(const T* y) {
     next(y, std::make_integer_sequence<int, kKernel - 1>());
@@ -44,10 +59,11 @@ struct RollingProducts {
   /// Adds a row of x times those of y that rows [kFirst, kEnd) of the filter bring to it.
   template <int kFirst, int kEnd>
   inline __attribute__((always_inline)) void add(const T* x) {
+    const auto row = lanes.row(x);
     constexpr int kBehind = kEnd == kKernel ? kFirst : 0;  // rows of x behind the last one of y
 #pragma unroll
     for (int j = 0; j < kKernel; ++j) {
-      const Vector<T> right = kWhole ? load(x + j) : loadLanes<T>(x + j, masks.inside[j]);
+      const Vector<T> right = lanes.column(row, j);
 #pragma unroll
       for (int i = kFirst; i < kEnd; ++i) sums[i][j] = multiplyAdd<T>(rows[i - kBehind], right, sums[i][j]);
     }
@@ -76,12 +92,11 @@ struct RollingProducts {
   }
 };
 
-template <int kKernel, bool kWhole, typename T>
-inline __attribute__((always_inline)) void multiplyStrip(const ProductStrip<T>& s,
-                                                         const RollingProductMasks<kKernel, T>& masks,
+template <int kKernel, typename Lanes, typename T>
+inline __attribute__((always_inline)) void multiplyStrip(const ProductStrip<T>& s, const Lanes& lanes,
                                                          Vector<T> (&sums)[kKernel][kKernel]) {
   constexpr auto kEdge = std::make_integer_sequence<int, kKernel - 1>();
-  RollingProducts<kKernel, kWhole, T> products{sums, masks};
+  RollingProducts<kKernel, Lanes, T> products{sums, lanes};
   products.begin(s, kEdge);
   const T *x = s.x + (kKernel - 1) * s.x_columns, *y = s.y + (kKernel - 1) * s.y_columns;
   const T *x_next = s.x_next, *y_next = s.y_next;
@@ -89,6 +104,7 @@ inline __attribute__((always_inline)) void multiplyStrip(const ProductStrip<T>& 
   for (int64_t row = kKernel - 1; row < s.rows; ++row, x += s.x_columns, y += s.y_columns) {
     products.next(y);
     if (row >= s.begin && row < s.end) products.template add<0, kKernel>(x);
+    if constexpr (!Lanes::kAsks) continue;
     askForLines<1>(x_next), x_next += kLanes<T>;
     askForLines<1>(y_next), y_next += kLanes<T>;
   }
@@ -96,9 +112,9 @@ inline __attribute__((always_inline)) void multiplyStrip(const ProductStrip<T>& 
 }
 
 template <int kKernel, typename T>
-RollingProductMasks<kKernel, T> rollingProductMasks(const PlaneProducts<T>& p, int64_t column) {
+SomeProductLanes<kKernel, T> productLanes(const PlaneProducts<T>& p, int64_t column) {
   const int64_t lanes = p.y.columns - column;
-  RollingProductMasks<kKernel, T> masks;
+  SomeProductLanes<kKernel, T> masks;
   masks.within = lanesWithin<T>(0, lanes);
   for (int j = 0; j < kKernel; ++j) {
     const int64_t at = column - p.low_column + j, room = p.x.columns - at;
@@ -107,21 +123,33 @@ RollingProductMasks<kKernel, T> rollingProductMasks(const PlaneProducts<T>& p, i
   return masks;
 }
 
-/// Wider rows are so many streams that the processor does not foresee: those have blocks of rows.
-constexpr int64_t kMostRollingVectors = 2;
+/// Of the first column on.
+template <typename T>
+ProductStrip<T> productStrip(const PlaneProducts<T>& p, int64_t plane) {
+  const int64_t top = p.y.row - p.low_row;
+  return {.x = p.x.data + plane * p.x.plane + top * p.x.columns - p.low_column,
+          .y = p.y.data + plane * p.y.plane + p.y.row * p.y.columns,
+          .x_columns = p.x.columns,
+          .y_columns = p.y.columns,
+          .rows = p.y.row_end - p.y.row,
+          .begin = p.x.row - top,
+          .end = p.x.row_end - top,
+          .x_next = nullptr,
+          .y_next = nullptr};
+}
 
 /// Of kKernel rows of y and more.
 template <int kKernel, typename T>
 void rollingProducts(const PlaneProducts<T>& p) {
   constexpr int64_t kRoom = kPlaneLaneBytes / sizeof(T);
-  RollingProductMasks<kKernel, T> masks[kMostRollingVectors];
-  const int64_t width = kLanes<T>, rows = p.y.row_end - p.y.row, top = p.y.row - p.low_row;
+  SomeProductLanes<kKernel, T> edges[kMostRollingVectors];
+  const int64_t width = kLanes<T>, rows = p.y.row_end - p.y.row;
   auto isWhole = [&](int64_t column) {
     const int64_t first = column - p.low_column;
     return first >= 0 && first + width + kKernel - 1 <= p.x.columns && column + width <= p.y.columns;
   };
   for (int64_t column = 0; column < p.y.columns; column += width)
-    if (!isWhole(column)) masks[column / width] = rollingProductMasks<kKernel>(p, column);
+    if (!isWhole(column)) edges[column / width] = productLanes<kKernel>(p, column);
   for (int64_t plane = 0; plane < p.planes; ++plane) {
     T* lanes = p.lanes + plane * p.lanes_plane;
     Vector<T> sums[kKernel][kKernel];
@@ -129,21 +157,15 @@ void rollingProducts(const PlaneProducts<T>& p) {
     for (int i = 0; i < kKernel; ++i)
 #pragma unroll
       for (int j = 0; j < kKernel; ++j) sums[i][j] = load(lanes + (i * kKernel + j) * kRoom);
-    ProductStrip<T> strip = {.x = p.x.data + plane * p.x.plane + top * p.x.columns - p.low_column,
-                             .y = p.y.data + plane * p.y.plane + p.y.row * p.y.columns,
-                             .x_columns = p.x.columns,
-                             .y_columns = p.y.columns,
-                             .rows = rows,
-                             .begin = p.x.row - top,
-                             .end = p.x.row_end - top};
+    ProductStrip<T> strip = productStrip(p, plane);
     strip.x_next = strip.x + (rows + kKernel - 1) * p.x.columns;
     strip.y_next = strip.y + rows * p.y.columns;
     for (int64_t column = 0; column < p.y.columns; column += width, strip.x += width, strip.y += width,
                  strip.x_next += rows * width, strip.y_next += rows * width) {
       if (isWhole(column))
-        multiplyStrip<kKernel, true>(strip, masks[0], sums);
+        multiplyStrip<kKernel>(strip, WholeProductLanes<T>(), sums);
       else
-        multiplyStrip<kKernel, false>(strip, masks[column / width], sums);
+        multiplyStrip<kKernel>(strip, edges[column / width], sums);
     }
 #pragma unroll
     for (int i = 0; i < kKernel; ++i)

@@ -14,6 +14,10 @@ namespace {
 template <int kKernel>
 constexpr bool kRolls = kKernel == 3 && kVectorBytes == 64;
 
+/// Wider rows of y are so many streams, of x and y or by strides, that the processor does not foresee: those
+/// have blocks of rows.
+constexpr int64_t kMostRollingVectors = 2;
+
 /// Rows of the result, one vector wide, and where those lie that they meet: `met` in all, of which
 /// [begin, end) are there.
 template <typename T>
@@ -25,33 +29,45 @@ struct RollingStrip {
   const T *read_next, *write_next;  // asked for line by line
 };
 
-/// Which lanes are read, by tap, and written.
+/// Rows of one plane, of which all lanes are read and written.
+template <typename T>
+struct WholeLanes {
+  static constexpr bool kAsks = true;  // for what comes next
+
+  const T* row(const T* from) const { return from; }
+  Vector<T> column(const T* row, int j) const { return load(row + j); }
+  void store(T* to, Vector<T> sums) const { gpuc::store(to, sums); }
+};
+
+/// Rows of one plane, of which some lanes are read, by tap, and written.
 template <int kKernel, typename T>
-struct RollingMasks {
+struct SomeLanes {
+  static constexpr bool kAsks = true;
   LaneMask<T> inside[kKernel], kept;
+
+  const T* row(const T* from) const { return from; }
+  Vector<T> column(const T* row, int j) const { return loadLanes<T>(row + j, inside[j]); }
+  void store(T* to, Vector<T> sums) const { storeLanes<T>(to, sums, kept); }
 };
 
 /// Sums of kKernel rows, the one that is complete first in front.
-template <int kKernel, bool kWhole, typename T>
+template <int kKernel, typename Lanes, typename T>
 struct RollingRows {
-  const RollingMasks<kKernel, T>& masks;
+  const Lanes& lanes;
   const Vector<T>* taps;
   Vector<T> sums[kKernel] = {};
 
   /// Adds what a row adds to the sums from kFirst on.
   template <int kFirst>
-  inline __attribute__((always_inline)) void add(const T* row) {
+  inline __attribute__((always_inline)) void add(const T* from) {
+    const auto row = lanes.row(from);
 #pragma unroll
     for (int j = 0; j < kKernel; ++j) {
-      const Vector<T> x = kWhole ? load(row + j) : loadLanes<T>(row + j, masks.inside[j]);
+      const Vector<T> x = lanes.column(row, j);
 #pragma unroll
       for (int i = kFirst; i < kKernel; ++i)
         sums[i] = multiplyAdd<T>(taps[(kKernel - 1 - i) * kKernel + j], x, sums[i]);
     }
-  }
-
-  inline __attribute__((always_inline)) void storeFirst(T* to) const {
-    kWhole ? store(to, sums[0]) : storeLanes<T>(to, sums[0], masks.kept);
   }
 
   /// No loop: it would be taken for a copy of memory, which the sums would lie in then.
@@ -77,11 +93,10 @@ struct RollingRows {
   }
 };
 
-template <int kKernel, bool kWhole, typename T>
-inline __attribute__((always_inline)) void sumStrip(const RollingStrip<T>& s,
-                                                    const RollingMasks<kKernel, T>& masks,
+template <int kKernel, typename Lanes, typename T>
+inline __attribute__((always_inline)) void sumStrip(const RollingStrip<T>& s, const Lanes& lanes,
                                                     const Vector<T>* taps) {
-  RollingRows<kKernel, kWhole, T> rows{masks, taps};
+  RollingRows<kKernel, Lanes, T> rows{lanes, taps};
   rows.begin(s, std::make_integer_sequence<int, kKernel - 1>());
   const T *from = s.from + (kKernel - 1) * s.columns, *read_next = s.read_next;
   T* to = s.to;
@@ -89,28 +104,29 @@ inline __attribute__((always_inline)) void sumStrip(const RollingStrip<T>& s,
   int64_t row = kKernel - 1;
 #pragma clang loop unroll(disable)
   for (; row < s.begin && row < s.met; ++row, from += s.columns, to += s.to_columns) {
-    rows.storeFirst(to);
+    lanes.store(to, rows.sums[0]);
     rows.shift();
   }
   const int64_t end = s.end < s.met ? s.end : s.met;
 #pragma clang loop unroll(disable)
   for (; row < end; ++row, from += s.columns, to += s.to_columns) {
     rows.template add<0>(from);
-    rows.storeFirst(to);
+    lanes.store(to, rows.sums[0]);
     rows.shift();
+    if constexpr (!Lanes::kAsks) continue;
     askForLines<1>(read_next), read_next += kLanes<T>;
     askForLinesToWrite<1>(write_next), write_next += kLanes<T>;
   }
 #pragma clang loop unroll(disable)
   for (; row < s.met; ++row, to += s.to_columns) {
-    rows.storeFirst(to);
+    lanes.store(to, rows.sums[0]);
     rows.shift();
   }
 }
 
 template <int kKernel, typename T>
-RollingMasks<kKernel, T> rollingMasks(const PlaneSums<T>& p, int64_t column) {
-  RollingMasks<kKernel, T> masks;
+SomeLanes<kKernel, T> lanesInside(const PlaneSums<T>& p, int64_t column) {
+  SomeLanes<kKernel, T> masks;
   masks.kept = lanesWithin<T>(0, p.columns - column);
   for (int j = 0; j < kKernel; ++j) {
     const int64_t at = column - p.low_column + j;
@@ -119,39 +135,47 @@ RollingMasks<kKernel, T> rollingMasks(const PlaneSums<T>& p, int64_t column) {
   return masks;
 }
 
+/// Of the first column on.
+template <int kKernel, typename T>
+RollingStrip<T> rollingStrip(const PlaneSums<T>& p, int64_t plane) {
+  const int64_t top = p.row - p.low_row;
+  return {.from = p.source.data + plane * p.source.plane + top * p.source.columns - p.low_column,
+          .columns = p.source.columns,
+          .met = p.row_end - p.row + kKernel - 1,
+          .begin = p.source.row - top,
+          .end = p.source.row_end - top,
+          .to = p.result + plane * p.result_plane + p.row * p.columns,
+          .to_columns = p.columns,
+          .read_next = nullptr,
+          .write_next = nullptr};
+}
+
 template <int kKernel, typename T>
 void rollingSums(const PlaneSums<T>& p) {
   constexpr int64_t kMostVectors = kMostDepthwiseColumns / kLanes<T>;
-  RollingMasks<kKernel, T> masks[kMostVectors];
+  SomeLanes<kKernel, T> edges[kMostVectors];
   const int64_t lanes = kLanes<T>;
   auto isWhole = [&](int64_t column) {
     const int64_t first = column - p.low_column;
     return first >= 0 && first + lanes + kKernel - 1 <= p.source.columns && column + lanes <= p.columns;
   };
-  const int64_t rows = p.row_end - p.row, top = p.row - p.low_row;
+  const int64_t rows = p.row_end - p.row;
   for (int64_t column = 0; column < p.columns; column += lanes)
-    if (!isWhole(column)) masks[column / lanes] = rollingMasks<kKernel>(p, column);
+    if (!isWhole(column)) edges[column / lanes] = lanesInside<kKernel>(p, column);
   for (int64_t plane = 0; plane < p.planes; ++plane) {
     const T* filter = p.filter + plane * p.filter_plane;
     Vector<T> taps[kKernel * kKernel];
     for (int tap = 0; tap < kKernel * kKernel; ++tap)
       taps[tap] = splat<T>(filter[p.flipped ? kKernel * kKernel - 1 - tap : tap]);
-    RollingStrip<T> strip = {
-        .from = p.source.data + plane * p.source.plane + top * p.source.columns - p.low_column,
-        .columns = p.source.columns,
-        .met = rows + kKernel - 1,
-        .begin = p.source.row - top,
-        .end = p.source.row_end - top,
-        .to = p.result + plane * p.result_plane + p.row * p.columns,
-        .to_columns = p.columns};
+    RollingStrip<T> strip = rollingStrip<kKernel>(p, plane);
     strip.read_next = strip.from + strip.met * p.source.columns;
     strip.write_next = strip.to + rows * p.columns;
     for (int64_t column = 0; column < p.columns; column += lanes, strip.from += lanes, strip.to += lanes,
                  strip.read_next += rows * lanes, strip.write_next += rows * lanes) {
       if (isWhole(column))
-        sumStrip<kKernel, true>(strip, masks[0], taps);
+        sumStrip<kKernel>(strip, WholeLanes<T>(), taps);
       else
-        sumStrip<kKernel, false>(strip, masks[column / lanes], taps);
+        sumStrip<kKernel>(strip, edges[column / lanes], taps);
     }
   }
 }

@@ -19,9 +19,6 @@ inline bool fitsPairs(int64_t columns, int64_t rows) {
 
 #if defined(__AVX512F__)
 
-template <typename T>
-using LaneNumbers = __m512i;
-
 /// Of a pair of rows of windows the lanes that read column j of the filter: lane l of the first row is at 2 l
 /// + j in a row of the picture, that of the second likewise in another.
 template <typename T>
