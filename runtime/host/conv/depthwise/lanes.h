@@ -138,6 +138,12 @@ inline Vector<T> everyOther(Vector<T> low, Vector<T> high, std::index_sequence<k
   return __builtin_shufflevector(low, high, (2 * static_cast<int>(kLane))...);
 }
 
+/// The others.
+template <typename T, std::size_t... kLane>
+inline Vector<T> everyOdd(Vector<T> low, Vector<T> high, std::index_sequence<kLane...>) {
+  return __builtin_shufflevector(low, high, (2 * static_cast<int>(kLane) + 1)...);
+}
+
 /// Lane `kLane` / 2 of the first, if kLane is even, else of the second: the lower, or the upper half.
 template <int kFirst, typename T, std::size_t... kLane>
 inline Vector<T> alternate(Vector<T> even, Vector<T> odd, std::index_sequence<kLane...>) {

@@ -5,6 +5,7 @@
 #include "runtime/host/conv/depthwise/flat_planes.h"
 #include "runtime/host/conv/depthwise/lanes.h"
 #include "runtime/host/conv/depthwise/plane_kernels.h"
+#include "runtime/host/conv/depthwise/rolling_steps.h"
 #include "runtime/host/conv/depthwise/rolling_sums.h"
 #include "runtime/host/conv/depthwise/row_pairs.h"
 #include "runtime/host/conv/depthwise/two_planes.h"
@@ -145,6 +146,8 @@ void planeSums(const PlaneSums<T>& p) {
   if constexpr (kStride == 1 && kRolls<kKernel>) return rollingSums<kKernel>(p);
   if constexpr (kStride == 2)
     if (sumsPairs<kKernel>(p)) return;
+  if constexpr (kStride == 2 && kRolls<kKernel>)
+    if (p.columns <= kMostRollingVectors * kLanes<T>) return rollingSteps(p);
   constexpr int kVectors = kSumVectors<kKernel, kStride>, kRows = kSumRows<kStride>;
   constexpr int64_t kColumns = kVectors * kLanes<T>;
   using Column = SumColumn<kStride, kKernel, kVectors, T>;

@@ -85,6 +85,12 @@ void pairSums(const PlaneSums<T>& p) {
   PairReader<kKernel, kKernel, T> reader(p.source, p.low_row, p.low_column, p.columns, 0);
   for (int64_t plane = 0; plane < p.planes; ++plane) {
     const T* filter = p.filter + plane * p.filter_plane;
+    // Of a large filter registers hold no taps.
+    Vector<T> kept[kKernel == 3 ? 9 : 1];
+    for (int tap = 0; kKernel == 3 && tap < 9; ++tap) kept[tap] = splat<T>(filter[tap]);
+    auto tapOf = [&](int tap) __attribute__((always_inline)) {
+      return kKernel == 3 ? kept[tap] : splat<T>(filter[tap]);
+    };
     for (int64_t row = p.row; row < p.row_end; row += 2) {
       const LaneMask<T> lanes = reader.lanes(p.row_end - row);
       reader.load(plane, row);
@@ -93,7 +99,7 @@ void pairSums(const PlaneSums<T>& p) {
       for (int i = 0; i < kKernel; ++i)
 #pragma unroll
         for (int j = 0; j < kKernel; ++j)
-          sum = multiplyAdd<T>(splat<T>(filter[i * kKernel + j]), reader.met(i, j, lanes), sum);
+          sum = multiplyAdd<T>(tapOf(i * kKernel + j), reader.met(i, j, lanes), sum);
       storeLanes<T>(p.result + plane * p.result_plane + row * p.columns, sum, lanes);
     }
   }

@@ -1,0 +1,118 @@
+// A 3x3 filter's sums over the windows of a plane by strides of two: down a column of vectors, row by row,
+// all in registers. Included by patch_kernels.cpp alone (see runtime/host/matmul/vector.h).
+#pragma once
+
+#include "runtime/host/conv/depthwise/rolling_sums.h"
+
+namespace gpuc {
+namespace {
+
+/// What the three columns of the filter meet of a row.
+template <typename T>
+struct SteppedRow {
+  Vector<T> columns[3];
+
+  /// Of elements [0, 2 · lanes) and those two behind them.
+  SteppedRow(Vector<T> low, Vector<T> high, Vector<T> low_behind, Vector<T> high_behind)
+      : columns{everyOther<T>(low, high, LaneIndices<T>()), everyOdd<T>(low, high, LaneIndices<T>()),
+                everyOther<T>(low_behind, high_behind, LaneIndices<T>())} {}
+};
+
+template <typename T>
+struct WholeSteps {
+  SteppedRow<T> row(const T* from) const {
+    return {load(from), load(from + kLanes<T>), load(from + 2), load(from + kLanes<T> + 2)};
+  }
+  void store(T* to, Vector<T> sums) const { gpuc::store(to, sums); }
+};
+
+template <typename T>
+struct SomeSteps {
+  LaneMask<T> low, high, low_behind, high_behind, kept;
+
+  SteppedRow<T> row(const T* from) const {
+    return {loadLanes<T>(from, low), loadLanes<T>(from + kLanes<T>, high), loadLanes<T>(from + 2, low_behind),
+            loadLanes<T>(from + kLanes<T> + 2, high_behind)};
+  }
+  void store(T* to, Vector<T> sums) const { storeLanes<T>(to, sums, kept); }
+};
+
+template <typename T>
+SomeSteps<T> stepsInside(const PlaneSums<T>& p, int64_t column) {
+  const int64_t first = 2 * column - p.low_column;
+  auto inside = [&](int64_t at) { return lanesWithin<T>(-at, p.source.columns - at); };
+  return {inside(first), inside(first + kLanes<T>), inside(first + 2), inside(first + kLanes<T> + 2),
+          lanesWithin<T>(0, p.columns - column)};
+}
+
+template <typename T>
+inline __attribute__((always_inline)) void addRow(const SteppedRow<T>& row, const Vector<T>* taps,
+                                                  Vector<T>& sums) {
+#pragma unroll
+  for (int j = 0; j < 3; ++j) sums = multiplyAdd<T>(taps[j], row.columns[j], sums);
+}
+
+/// `rows` rows of the result; row r meets rows 2 r to 2 r + 2.
+template <typename Steps, typename T>
+inline __attribute__((always_inline)) void sumSteps(const RollingStrip<T>& s, int64_t rows,
+                                                    const Steps& steps, const Vector<T>* taps) {
+  Vector<T> sums = {};
+  const T *from = s.from, *read_next = s.read_next;
+  T* to = s.to;
+  const T* write_next = s.write_next;
+  auto isThere = [&](int64_t row) { return row >= s.begin && row < s.end; };
+  if (isThere(0)) addRow<T>(steps.row(from), taps, sums);
+#pragma clang loop unroll(disable)
+  for (int64_t row = 0; row < rows; ++row, from += 2 * s.columns, to += s.to_columns) {
+    Vector<T> next = {};
+    if (isThere(2 * row + 1)) addRow<T>(steps.row(from + s.columns), taps + 3, sums);
+    if (isThere(2 * row + 2)) {
+      const SteppedRow<T> last = steps.row(from + 2 * s.columns);
+      addRow<T>(last, taps + 6, sums);
+      addRow<T>(last, taps, next);
+    }
+    steps.store(to, sums);
+    sums = next;
+    askForLines<4>(read_next), read_next += 4 * kLanes<T>;
+    askForLinesToWrite<1>(write_next), write_next += kLanes<T>;
+  }
+}
+
+template <typename T>
+void rollingSteps(const PlaneSums<T>& p) {
+  SomeSteps<T> edges[kMostRollingVectors];
+  const int64_t lanes = kLanes<T>, rows = p.row_end - p.row, top = 2 * p.row - p.low_row;
+  auto isWhole = [&](int64_t column) {
+    const int64_t first = 2 * column - p.low_column;
+    return first >= 0 && first + 2 * lanes + 2 <= p.source.columns && column + lanes <= p.columns;
+  };
+  for (int64_t column = 0; column < p.columns; column += lanes)
+    if (!isWhole(column)) edges[column / lanes] = stepsInside(p, column);
+  for (int64_t plane = 0; plane < p.planes; ++plane) {
+    const T* filter = p.filter + plane * p.filter_plane;
+    Vector<T> taps[9];
+    for (int tap = 0; tap < 9; ++tap) taps[tap] = splat<T>(filter[p.flipped ? 8 - tap : tap]);
+    RollingStrip<T> strip = {
+        .from = p.source.data + plane * p.source.plane + top * p.source.columns - p.low_column,
+        .columns = p.source.columns,
+        .met = 2 * rows + 1,
+        .begin = p.source.row - top,
+        .end = p.source.row_end - top,
+        .to = p.result + plane * p.result_plane + p.row * p.columns,
+        .to_columns = p.columns,
+        .read_next = nullptr,
+        .write_next = nullptr};
+    strip.read_next = strip.from + strip.met * p.source.columns;
+    strip.write_next = strip.to + rows * p.columns;
+    for (int64_t column = 0; column < p.columns; column += lanes, strip.from += 2 * lanes, strip.to += lanes,
+                 strip.read_next += 4 * rows * lanes, strip.write_next += rows * lanes) {
+      if (isWhole(column))
+        sumSteps(strip, rows, WholeSteps<T>(), taps);
+      else
+        sumSteps(strip, rows, edges[column / lanes], taps);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpuc
