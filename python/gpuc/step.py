@@ -5,6 +5,7 @@ import gc
 import inspect
 import json
 import warnings
+import weakref
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 
@@ -161,6 +162,7 @@ def lower(graph):
 STEPS_BETWEEN_LOOKS = 100  # Of ranks at one another.
 STEPS_BETWEEN_CHECKS, MOST_STEPS_UNCHECKED = 8, 4000  # Of tensors and layers: none waits for longer.
 SAMPLE = 128  # Elements of each tensor that they compare.
+STEPS = weakref.WeakSet()  # All that there are.
 
 
 class Step(Plan):
@@ -192,6 +194,7 @@ class Step(Plan):
         self._rows, self._rows_of_part = (self._padding.batch_of(program) for program in ("train_step", "evaluate"))
         self._prediction = None  # Made when it is first asked for.
         self._copies = Copies(self._session, self._tensors)
+        self._is_robbed = False
         self._share()
         self._net, self._was_autocast = recorder.net, torch.is_autocast_enabled("cpu")
         self._watched = [(name, each, each.data_ptr() if name in self._plan_variables else None, "requires_grad", each.requires_grad)
@@ -276,7 +279,7 @@ class Step(Plan):
 
     def _make_quick(self):
         """An update of a batch as it was compiled for, where nothing has changed since; None: it is left to _update."""
-        if self._ranks or not self._is_flat or not _runtime.QuickStep.serves(torch.Tensor):
+        if self._is_robbed or self._ranks or not self._is_flat or not _runtime.QuickStep.serves(torch.Tensor):
             return None
         optimizer = self._reader.torch if self._reader else None
         return _runtime.QuickStep(self._session, torch.Tensor, self._net, self._watched, self._each_time, STEPS_BETWEEN_CHECKS,
@@ -423,6 +426,15 @@ class Step(Plan):
             view.copy_(tensor.detach())
             tensor.data = view
         self._copies.begin()
+        own = {id(tensor) for tensor in self._tensors.values()}
+        for other in STEPS:
+            if not own.isdisjoint(map(id, other._tensors.values())):
+                other._lose_tensors()
+        STEPS.add(self)
+
+    def _lose_tensors(self):
+        """Another step has taken some: the next call says so, at once."""
+        self._steps, self._quick, self._is_robbed = self._next, None, True
 
     def _share_rates(self):
         """[group, key, index in it or None, what was written last, variable] of each number that may change between steps."""
@@ -501,6 +513,8 @@ class Step(Plan):
         if not self._net.training:
             raise Error("net is in eval mode, and the step was compiled in training mode: call net.train() before it (eval_step, evaluate "
                         "and predict need no net.eval())")  # fmt: skip
+        if self._is_robbed:
+            self._check_places()
         time, rest = divmod(self._next, STEPS_BETWEEN_CHECKS)
         if rest == 0 and self._watched:
             for turn in range(time * self._each_time, (time + 1) * self._each_time):

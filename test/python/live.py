@@ -561,6 +561,19 @@ class Lines(unittest.TestCase):
                 with self.assertRaisesRegex(gpuc.Error, "'fc2.bias' has other memory"):
                     access()
 
+    def test_another_step_takes_tensors(self):
+        """The next call of the one that had them says so; one that has none of them goes on."""
+        net, other, batch = Mlp(), Mlp(), (torch.randn(4, 6), torch.randint(0, 3, (4,)))
+        first, apart = (gpuc.compile(each, nn.CrossEntropyLoss(), "sgd:lr=0.1", batch) for each in (net, other))
+        first(*batch)
+        apart(*batch)
+        second = gpuc.compile(nn.Sequential(net.fc2), nn.CrossEntropyLoss(), "sgd:lr=0.1", (torch.randn(4, 8), batch[1]))
+        for _ in range(2):
+            with self.assertRaisesRegex(gpuc.Error, "'fc2.weight' has other memory .* of two steps with a module in common"):
+                first(*batch)
+        apart(*batch)
+        second(torch.randn(4, 8), batch[1])
+
     def test_inputs_that_want_gradients(self):
         """They get none, which is said when the step is compiled, and of its first batch, once."""
         (x, y), net = (torch.randn(4, 6), torch.randint(0, 3, (4,))), Mlp()
