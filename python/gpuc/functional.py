@@ -87,8 +87,9 @@ def use_known_words(graph):
 
 
 def ops_to_take_apart(program, rules):
-    """None: the graph is not of these."""
-    constants, others = set(), []
+    """None: the graph is none of those that are rewritten."""
+    kinds = {spec.arg.name: spec.kind for spec in program.graph_signature.input_specs}
+    constants, others = {node for node in program.graph.nodes if kinds.get(node.name) == InputKind.CONSTANT_TENSOR}, []
     for node in program.graph.nodes:
         if node.op == "call_function" and not is_simple(node, constants):
             return None
@@ -148,16 +149,17 @@ def op_without_writing(op):
 
 
 def find_op_without_writing(op):
+    """Overloads have other names at times: pow_.Scalar is pow.Tensor_Scalar, and pow.Scalar another one."""
     name = op._schema.name.removeprefix("aten::")
     packet = getattr(aten, name.removesuffix("_"), None) if name.endswith("_") else None
-    other = getattr(packet, op._overloadname) if packet and op._overloadname in packet.overloads() else None
-    return other if other and takes_the_same(op._schema, other._schema) else None
+    others = [getattr(packet, overload) for overload in packet.overloads()] if packet else []
+    return next((other for other in others if takes_the_same(op._schema, other._schema)), None)
 
 
 def takes_the_same(writing, other):
     written = [argument.name for argument in writing.arguments if argument.is_write]
-    names = [[argument.name for argument in schema.arguments] for schema in (writing, other)]
-    return written == names[0][:1] and names[0] == names[1] and not other.is_mutable and len(other.returns) == 1
+    taken = [[(argument.name, str(argument.type), argument.default_value) for argument in schema.arguments] for schema in (writing, other)]
+    return written == [taken[0][0][0]] and taken[0] == taken[1] and not other.is_mutable and len(other.returns) == 1
 
 
 def gives_the_same(node, op):

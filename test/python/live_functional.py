@@ -129,7 +129,13 @@ def dropped(net, x):
     return F.leaky_relu(F.dropout(net.fc(x), 0.0), 0.1, inplace=True)
 
 
-REWRITTEN = (twice, residual, norm_twice, buffers, composite, of_constants, one_hot, several_results, full_slice, dropped)
+def other_overloads(net, x):
+    y = net.fc(x).clamp_(min=-1).clamp_(max=1)
+    y.clone().zero_()
+    return y.pow_(2).div_(3, rounding_mode=None).neg_() + torch.where(x > 0, x, y).clone().fill_(0.5).masked_fill_(x > 1, 2.0).lerp_(x, 0.3)
+
+
+REWRITTEN = (other_overloads, twice, residual, norm_twice, buffers, composite, of_constants, one_hot, several_results, full_slice, dropped)
 
 
 def view_before(net, x):
