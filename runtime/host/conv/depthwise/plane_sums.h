@@ -248,6 +248,8 @@ SumColumn<1, (kKernel + 1) / 2, 2, T> sumColumnBackwards(const PlaneSums<T>& p, 
 template <int kKernel, typename T>
 void planeSumsBackwards(const PlaneSums<T>& p) {
   if (sumsPairsBackwards<kKernel>(p)) return;
+  if constexpr (kRolls<kKernel>)
+    if (rollsBack(p)) return rollingStepsBack(p);
   constexpr int kRows = kSumRows<2>;
   const int64_t left = -(p.low_column & 1);
   auto mask = sumColumnBackwards<kKernel>(p, left);

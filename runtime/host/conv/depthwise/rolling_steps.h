@@ -114,5 +114,99 @@ void rollingSteps(const PlaneSums<T>& p) {
   }
 }
 
+//===----------------------------------------------------------------------===//
+// Backwards
+//===----------------------------------------------------------------------===//
+
+/// A vector of windows from one on, and what they leave in two vectors of the result's columns.
+template <typename T>
+struct StepsBack {
+  LaneMask<T> window, window_before, kept[2];
+
+  StepsBack() = default;
+  StepsBack(const PlaneSums<T>& p, int64_t first)
+      : window(lanesWithin<T>(-first, p.source.columns - first)),
+        window_before(lanesWithin<T>(1 - first, p.source.columns - first + 1)) {
+    for (int v = 0; v < 2; ++v) {
+      const int64_t column = 2 * first - p.low_column + v * kLanes<T>;
+      kept[v] = lanesWithin<T>(-column, p.columns - column);
+    }
+  }
+
+  void store(T* to, Vector<T> even, Vector<T> odd) const {
+    storeLanes<T>(to, alternate<0, T>(even, odd, LaneIndices<T>()), kept[0]);
+    storeLanes<T>(to + kLanes<T>, alternate<kLanes<T> / 2, T>(even, odd, LaneIndices<T>()), kept[1]);
+  }
+};
+
+/// Even and odd columns of a row of the result.
+template <typename T>
+struct EvenOdd {
+  Vector<T> even = {}, odd = {};
+
+  /// Adds what a row of windows leaves there by a row of the filter.
+  inline __attribute__((always_inline)) void add(Vector<T> window, Vector<T> before, const Vector<T>* taps) {
+    even = multiplyAdd<T>(taps[0], window, even);
+    even = multiplyAdd<T>(taps[2], before, even);
+    odd = multiplyAdd<T>(taps[1], window, odd);
+  }
+};
+
+/// Rows of windows [begin, end); a row w of them leaves rows 2 w to 2 w + 2 of the result, which `to` would
+/// be row 0 of, and of which [row, row_end) are stored. The row of windows before leaves one, too.
+template <typename T>
+inline __attribute__((always_inline)) void sumBack(const PlaneSums<T>& p, const StepsBack<T>& steps,
+                                                   const Vector<T>* taps, int64_t begin, int64_t end,
+                                                   const T* from, T* to, const T* read_next,
+                                                   const T* write_next) {
+  const int64_t columns = p.source.columns, row = p.row + p.low_row, row_end = p.row_end + p.low_row;
+  EvenOdd<T> sums;
+  const T* at = from + (begin - 1) * columns;
+#pragma clang loop unroll(disable)
+  for (int64_t w = begin - 1; w < end; ++w, at += columns) {
+    EvenOdd<T> middle, next;
+    if (w >= p.source.row && w < p.source.row_end) {
+      const Vector<T> window = loadLanes<T>(at, steps.window);
+      const Vector<T> before = loadLanes<T>(at - 1, steps.window_before);
+      sums.add(window, before, taps);
+      middle.add(window, before, taps + 3);
+      next.add(window, before, taps + 6);
+    }
+    if (2 * w >= row && 2 * w < row_end) steps.store(to + 2 * w * p.columns, sums.even, sums.odd);
+    if (2 * w + 1 >= row && 2 * w + 1 < row_end)
+      steps.store(to + (2 * w + 1) * p.columns, middle.even, middle.odd);
+    sums = next;
+    askForLines<1>(read_next), read_next += kLanes<T>;
+    askForLinesToWrite<4>(write_next), write_next += 4 * kLanes<T>;
+  }
+}
+
+template <typename T>
+void rollingStepsBack(const PlaneSums<T>& p) {
+  const int64_t first = p.low_column / 2, lanes = kLanes<T>;
+  const int64_t begin = (p.row + p.low_row) / 2, end = (p.row_end - 1 + p.low_row) / 2 + 1;
+  const int64_t windows_end = (p.low_column + p.columns - 1) / 2 + 1;
+  StepsBack<T> steps[kMostRollingVectors];
+  for (int64_t v = 0; first + v * lanes < windows_end; ++v) steps[v] = StepsBack<T>(p, first + v * lanes);
+  for (int64_t plane = 0; plane < p.planes; ++plane) {
+    const T* filter = p.filter + plane * p.filter_plane;
+    Vector<T> taps[9];
+    for (int tap = 0; tap < 9; ++tap) taps[tap] = splat<T>(filter[tap]);
+    const T* from = p.source.data + plane * p.source.plane;
+    T* to = p.result + plane * p.result_plane - p.low_row * p.columns - p.low_column;
+    for (int64_t v = 0; first + v * lanes < windows_end; ++v)
+      sumBack(p, steps[v], taps, begin, end, from + first + v * lanes, to + 2 * (first + v * lanes),
+              from + end * p.source.columns + v * (end + 1 - begin) * lanes,
+              to + 2 * end * p.columns + 4 * v * (end + 1 - begin) * lanes);
+  }
+}
+
+/// Whether a row's windows are one vector or two.
+template <typename T>
+inline bool rollsBack(const PlaneSums<T>& p) {
+  const int64_t windows = (p.low_column + p.columns - 1) / 2 + 1 - p.low_column / 2;
+  return windows <= kMostRollingVectors * kLanes<T>;
+}
+
 }  // namespace
 }  // namespace gpuc
