@@ -6,6 +6,7 @@
 #include "runtime/host/conv/depthwise/lanes.h"
 #include "runtime/host/conv/depthwise/plane_kernels.h"
 #include "runtime/host/conv/depthwise/rolling_products.h"
+#include "runtime/host/conv/depthwise/rolling_step_products.h"
 #include "runtime/host/conv/depthwise/row_pairs.h"
 #include "runtime/host/conv/depthwise/two_planes.h"
 #include "runtime/host/matmul/dot.h"
@@ -161,6 +162,8 @@ void planeProducts(const PlaneProducts<T>& p) {
       return rollingProducts<kKernel>(p);
   if constexpr (kStride == 2)
     if (multipliesPairs<kKernel>(p)) return;
+  if constexpr (kStride == 2 && kRolls<kKernel>)
+    if (p.y.columns <= kMostRollingVectors * kLanes<T>) return rollingStepProducts(p);
   constexpr int kColumns = kProductColumns<kKernel>, kRest = kKernel % kColumns;
   auto multiply = [&]<bool kOneVector>() {
     for (int tap = 0; tap + kColumns <= kKernel; tap += kColumns)
