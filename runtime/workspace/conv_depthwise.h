@@ -21,7 +21,7 @@ struct DepthwiseCut {
 
 /// Of the pictures that are read and written at once, if of 16 bits as f32; and of the sums of a filter's
 /// gradient, each a vector.
-inline constexpr int64_t kDepthwiseStripBytes = 32 * 1024, kDepthwiseSumBytes = 64 * 1024;
+inline constexpr int64_t kDepthwiseStripBytes = 32 * 1024, kDepthwiseSumBytes = 24 * 1024;
 
 /// The widest rows.
 inline constexpr int64_t kMostDepthwiseColumns = 512;
