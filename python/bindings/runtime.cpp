@@ -75,6 +75,8 @@ Metadata metadataOf(const std::string& path) { return check(SafetensorsFile::ope
 }  // namespace gpuc
 
 NB_MODULE(_runtime, m) {
+  // What an error that somebody holds refers to lives until the interpreter ends, and is no leak.
+  nb::set_leak_warnings(false);
   using gpuc::PySession;
   m.doc() = "Plans and sessions; gpuc.Step and gpuc.load are made of these.";
   m.def("metadata", &gpuc::metadataOf, nb::arg("path"));
