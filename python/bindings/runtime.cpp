@@ -75,7 +75,7 @@ Metadata metadataOf(const std::string& path) { return check(SafetensorsFile::ope
 }  // namespace gpuc
 
 NB_MODULE(_runtime, m) {
-  // What an error that somebody holds refers to lives until the interpreter ends, and is no leak.
+  // What a thread or an error holds lives until the interpreter ends, and is no leak.
   nb::set_leak_warnings(false);
   using gpuc::PySession;
   m.doc() = "Plans and sessions; gpuc.Step and gpuc.load are made of these.";

@@ -6,6 +6,7 @@ Runs in the build's Python environment, which has NumPy; python/CMakeLists.txt l
 import html
 import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 import threading
@@ -53,6 +54,13 @@ class Training(unittest.TestCase):
         self.check("derived")
 
 
+HOLDING = """
+import sys, threading, time, gpuc
+plan = gpuc.load(sys.argv[1], state="initial")
+threading.Thread(target=lambda held: time.sleep(100), args=(plan,), daemon=True).start()
+"""
+
+
 class Binding(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -63,6 +71,13 @@ class Binding(unittest.TestCase):
         with self.assertRaises(gpuc.Error) as raised:
             self.plan.step(*batch)
         return str(raised.exception)
+
+    def test_nothing_is_said_of_what_a_thread_holds_to_the_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "net.plan"
+            self.plan.save(path)
+            done = subprocess.run([sys.executable, "-c", HOLDING, path], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
     def test_a_rate_that_is_written_holds_from_the_next_step_on(self):
         plan = self.recording.plan()
