@@ -109,14 +109,24 @@ class Pass(TorchDispatchMode):
             self.line = user_line("".join(traceback.format_stack()))
 
 
+def tensors_of_layers(root):
+    """Parameters and buffers, tied ones by each of their names. A layer that stands in two places is named once: what torch swaps twice it
+    does not bring back."""
+    return {
+        f"{path}.{name}" if path else name: tensor
+        for path, layer in root.named_modules()
+        for name, tensor in (layer._parameters | layer._buffers).items()
+        if tensor is not None
+    }
+
+
 def run_without_numbers(module, args, kwargs, fake, expected=None):
     """A pass on fake tensors."""
 
     def faked(tree):
         return pytree.tree_map(lambda each: fake.from_tensor(each) if isinstance(each, torch.Tensor) else each, tree)
 
-    named = dict([*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)])
-    named, args, kwargs = faked((named, args, kwargs))
+    named, args, kwargs = faked((tensors_of_layers(module), args, kwargs))
     found = Pass(pytree.tree_leaves((named, args, kwargs)), expected)
     with fake, found:
         torch.func.functional_call(module, named, args, kwargs, tie_weights=False)

@@ -556,7 +556,18 @@ class Nothing(Case):
 
 
 class Modules(unittest.TestCase):
-    """Which are none."""
+    def test_a_layer_in_two_places(self):
+        """Its tensors are the module's own afterwards."""
+        torch.manual_seed(0)
+        layer = nn.Linear(5, 5)
+        net, batch = nn.Sequential(layer, nn.BatchNorm1d(5), nn.Tanh(), layer).double(), (torch.randn(4, 5).double(), torch.randn(4, 5).double())
+        eager, held = copy.deepcopy(net), dict(net.named_parameters(remove_duplicate=False))
+        step = gpuc.compile(net, F.mse_loss, sgd(net), batch)
+        for loss, theirs in zip([step(*batch) for _ in range(3)], eager_losses(eager, F.mse_loss, sgd(eager), batch, 3)):
+            self.assertAlmostEqual(loss, theirs, delta=1e-10)
+        for name, tensor in net.named_parameters(remove_duplicate=False):
+            self.assertIs(tensor, held[name])
+            self.assertTrue(torch.allclose(tensor, eager.state_dict()[name], rtol=0, atol=1e-10), name)
 
     def test_without_shapes(self):
         with self.assertRaisesRegex(gpuc.Error, "'0.weight' has no shape before the first forward pass: call the module once"):
