@@ -77,7 +77,7 @@ void addFunctionCases(Cases &cases) {
   cases.push_back(kink({"leaky_relu"}, {0}, {0.01}));
   Function clamp{"clamp"};
   clamp.attributes = "low -0.5 high 0.75";
-  cases.push_back(kink(clamp, {-0.5, 0.75, 0, 2}, {1, 1, 1, 0}));
+  cases.push_back(kink(clamp, {-0.5, 0.75, 0, 2}, {0, 0, 1, 0}));
 }
 
 } // namespace gpuc::gradients

@@ -115,7 +115,7 @@ UNARY(LeakyReluOp, residuals(x), select(x > 0, ct, ct * op.getSlope().convertToD
 UNARY(GeluOp, residuals(x), ct * (op.getApproximate() ? geluTanhDerivative(x) : geluDerivative(x)))
 UNARY(SiluOp, residuals(x), ct * siluDerivative(x))
 UNARY(ClampOp, residuals(x),
-      select((x >= op.getLow().convertToDouble()) & (x <= op.getHigh().convertToDouble()), ct, 0.0))
+      select((x > op.getLow().convertToDouble()) & (x < op.getHigh().convertToDouble()), ct, 0.0))
 
 //===----------------------------------------------------------------------===//
 // Selection and casts

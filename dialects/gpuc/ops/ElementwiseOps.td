@@ -220,7 +220,8 @@ def SiluOp : Gpuc_Unary<"silu", Gpuc_FloatTensor, [Differentiable, Composite]> {
 def ClampOp : Gpuc_Unary<"clamp", Gpuc_FloatTensor, [Differentiable]> {
   let summary = "The nearest value in [low, high]; NaN of NaN";
   let description = [{
-    Derivative: 1 where low ≤ x ≤ high, the bounds included, else 0, as in PyTorch.
+    Derivative: 1 where low < x < high, else 0, at the bounds too, as PyTorch has it of hardtanh and, from 2.15 on, of
+    clamp.
 
     - (clamp_C1) low ≤ high.
   }];
