@@ -31,7 +31,12 @@ FailureOr<ParameterGroups::Group> ParameterGroups::readPatterns(ir::SpecAttr spe
     group.text += (group.text.empty() ? "" : ", ") + pattern.getValue().str();
     group.patterns.emplace_back(pattern.getValue().str(), std::move(*glob));
   }
-  if (spec.getArguments().size() < 2)
+  Attribute optional = spec.getArguments().get("optional");
+  if (optional && !isa<BoolAttr>(optional))
+    return emitError() << "group \"" << group.text << "\": optional must be true or false, but is "
+                       << optional;
+  group.isOptional = optional && cast<BoolAttr>(optional).getValue();
+  if (spec.getArguments().size() < (optional ? 3 : 2))
     return emitError() << "group \"" << group.text
                        << "\" changes nothing: give it a key, such as lr = 1.0e-4";
   return group;
@@ -62,7 +67,7 @@ FailureOr<ParameterGroups> ParameterGroups::fromRecipe(ir::RecipeOp recipe,
       error << "group \"" << group->text << "\": ";
       return error;
     };
-    FailureOr<SpecNumbers> numbers = groups.optimizer_.readGroup(spec, {"match"}, ofGroup);
+    FailureOr<SpecNumbers> numbers = groups.optimizer_.readGroup(spec, {"match", "optional"}, ofGroup);
     if (failed(numbers))
       return failure();
     group->numbers = std::move(*numbers);
@@ -77,6 +82,8 @@ LogicalResult ParameterGroups::checkUse(ArrayRef<ir::VariableOp> trained, EmitEr
   auto names =
       llvm::map_to_vector(trained, [](ir::VariableOp variable) { return variable.getSymName().str(); });
   for (const Group &group : groups_) {
+    if (group.isOptional)
+      continue;
     for (const auto &[text, pattern] : group.patterns)
       if (llvm::none_of(names, [&](const std::string &name) { return pattern.match(name); }))
         return emitError() << "group \"" << text << "\" matches no variable that is trained: the nearest is '"

@@ -13,7 +13,7 @@ namespace gpuc {
 class ParameterGroups {
 public:
   /// Reads the recipe's. `trained` are the variables that have a gradient: a group that none of them belongs
-  /// to is an error, and so are unknown keys.
+  /// to is an error if it is not optional, and so are unknown keys.
   static llvm::FailureOr<ParameterGroups> fromRecipe(ir::RecipeOp recipe,
                                                      llvm::ArrayRef<ir::VariableOp> trained);
 
@@ -33,6 +33,7 @@ private:
     std::string text;
     llvm::SmallVector<std::pair<std::string, llvm::GlobPattern>> patterns;
     SpecNumbers numbers;
+    bool isOptional = false; ///< It may match nothing that is trained.
 
     bool matches(llvm::StringRef name) const;
   };

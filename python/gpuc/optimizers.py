@@ -97,7 +97,8 @@ class Optimizer:
     def recipe(self, names, read):
         """Entries of the recipe; `names`: by the identity of a parameter, its variable; `read`: the variables that the loss reads.
 
-        A group of which nothing is trained, frozen or empty, is left out; `groups` are those that are not, the first always.
+        A group of which nothing is trained, frozen or empty, is left out; `groups` are those that are not, the first always. What the loss
+        reads may have no gradient all the same, detached say: groups are optional.
         """
         first, *others = self.torch.param_groups
         entries = [("optimizer", f"{self.name}:" + ",".join([*self.numbers(first), "decay=all"]))]
@@ -109,7 +110,7 @@ class Optimizer:
             given.update(self.given(group))
             if group is not first:
                 self.groups.append(group)
-                entries.append(("groups", f"group:match=({','.join(trained)})," + ",".join(self.numbers(group))))
+                entries.append(("groups", f"group:match=({','.join(trained)}),optional=true," + ",".join(self.numbers(group))))
         flags = [f"{number}=true" for key in GIVEN if key in given for number in GIVEN[key]]
         return [*entries, ("schedule", ":".join(["given", ",".join(flags)] if flags else ["given"]))]
 

@@ -268,3 +268,39 @@ func.func @loss(%x: tensor<2xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32
 }
 // expected-error @below {{running mean ema has no key 'rate': the nearest is 'decay'; known are decay, evaluate}}
 gpuc.recipe { loss = @loss, optimizer = adamw, ema = ema(rate = 0.9) }
+
+// -----
+
+// Whether a group may match nothing is a truth value.
+gpuc.variable @head.weight : tensor<2xf32> init zeros
+gpuc.variable @head.bias : tensor<2xf32> init zeros
+gpuc.variable @frozen.weight frozen : tensor<2xf32> init zeros
+func.func @loss(%x: tensor<2xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+  %0 = gpuc.read @head.weight : tensor<2xf32>
+  %1 = gpuc.read @head.bias : tensor<2xf32>
+  %2 = gpuc.read @frozen.weight : tensor<2xf32>
+  %3 = gpuc.add %0, %1 : tensor<2xf32>
+  %4 = gpuc.add %3, %2 : tensor<2xf32>
+  %sum, %count = gpuc.mse %4, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{group "tail.*": optional must be true or false, but is 3 : i64}}
+gpuc.recipe { loss = @loss, optimizer = adamw, groups = group(match = "tail.*", optional = 3, lr = 0.1) }
+
+// -----
+
+// And it is nothing that a group changes.
+gpuc.variable @head.weight : tensor<2xf32> init zeros
+gpuc.variable @head.bias : tensor<2xf32> init zeros
+gpuc.variable @frozen.weight frozen : tensor<2xf32> init zeros
+func.func @loss(%x: tensor<2xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+  %0 = gpuc.read @head.weight : tensor<2xf32>
+  %1 = gpuc.read @head.bias : tensor<2xf32>
+  %2 = gpuc.read @frozen.weight : tensor<2xf32>
+  %3 = gpuc.add %0, %1 : tensor<2xf32>
+  %4 = gpuc.add %3, %2 : tensor<2xf32>
+  %sum, %count = gpuc.mse %4, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{group "head.*" changes nothing: give it a key, such as lr = 1.0e-4}}
+gpuc.recipe { loss = @loss, optimizer = adamw, groups = group(match = "head.*", optional = true) }

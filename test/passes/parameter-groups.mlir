@@ -235,3 +235,28 @@ module @muon {
   }
   gpuc.recipe { loss = @loss, optimizer = muon(adam_weight_decay = 0.2), groups = group(match = "head.*", use_muon = false) }
 }
+
+// -----
+
+// A group that need not match anything, and one of which a part does not.
+// CHECK-LABEL: module @optional
+// CHECK:         gpuc.adam_update {{.*}}weight_decay = 2.0{{0*}}e-01 : f64} : (tensor<5x3xf32>
+// CHECK:         gpuc.adam_update {{.*}}weight_decay = 0.0{{0*}}e+00 : f64} : (tensor<5xf32>
+module @optional {
+  gpuc.variable @fc1.weight : tensor<5x3xf32> init normal(std = 0.1)
+  gpuc.variable @fc1.bias : tensor<5xf32> init zeros
+  func.func @loss(%x: tensor<4x3xf32> {gpuc.name = "x"}, %y: tensor<4x5xf32> {gpuc.name = "y"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @fc1.weight : tensor<5x3xf32>
+    %b = gpuc.read @fc1.bias : tensor<5xf32>
+    %0 = gpuc.matmul %x, transpose %w : (tensor<4x3xf32>, tensor<5x3xf32>) -> tensor<4x5xf32>
+    %1 = gpuc.broadcast %b dims [1] : tensor<5xf32> to tensor<4x5xf32>
+    %2 = gpuc.add %0, %1 : tensor<4x5xf32>
+    %sum, %count = gpuc.mse %2, %y : (tensor<4x5xf32>, tensor<4x5xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe {
+    loss = @loss,
+    optimizer = adamw(weight_decay = 0.1),
+    groups = (group(match = "tail.*", optional = true, lr = 0.5), group(match = ("fc1.weight", "fc2.weight"), optional = true, weight_decay = 0.2))
+  }
+}

@@ -152,6 +152,26 @@ class Optimizers(unittest.TestCase):
         self.follow(lambda net: torch.optim.SGD([{"params": net.a.parameters(), "weight_decay": 0.1}, {"params": net.b.parameters()}], lr=0.1),
                     lambda _: lambda: None)  # fmt: skip
 
+    def test_later_groups_without_a_gradient(self):
+        """By themselves, and beside what has one, whose rate goes on."""
+
+        class Auxiliary(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b, self.aside = nn.Linear(6, 4), nn.Linear(4, 3), nn.Linear(6, 3)
+
+            def forward(self, x):
+                return self.b(self.a(x)) + self.aside(x).detach()
+
+        def groups_of(*groups):
+            return lambda net: torch.optim.SGD([{"params": [p for name in names for p in getattr(net, name).parameters()], "momentum": momentum}
+                                                for names, momentum in groups], lr=0.1, weight_decay=0.1)  # fmt: skip
+
+        self.net = Auxiliary().double()
+        cycle = lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=9).step  # noqa: E731
+        for groups in ([(["a"], 0.9), (["aside"], 0.5), (["b"], 0.7)], [(["a"], 0.9), (["aside", "b"], 0.5)], [(["aside"], 0.9), (["b", "a"], 0.5)]):
+            self.follow(groups_of(*groups), cycle)
+
     def test_groups_of_which_nothing_is_trained(self):
         """Empty ones, frozen ones, and what the loss does not read: the rates of others stay theirs."""
 
