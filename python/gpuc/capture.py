@@ -24,9 +24,9 @@ from torch.utils import _pytree as pytree
 from gpuc.batches import checksum_of
 from gpuc.contents import has_contents
 from gpuc.custom_gradients import custom_gradients
-from gpuc.decompositions import without_questions
 from gpuc.errors import Error, Problem, refuse
 from gpuc.forward_state import AssignedBuffers, check_repetition, reads_of, same_random
+from gpuc.formulas import without_questions
 from gpuc.functional import Rules, functional, name_of
 from gpuc.inner_gradients import has_gradients, inner_gradients, mark_inputs
 from gpuc.lines import own_name, user_line

@@ -15,7 +15,7 @@ from torch.export.graph_signature import ExportGraphSignature, InputKind, InputS
 from torch.utils import _pytree as pytree
 
 from gpuc import _compiler
-from gpuc.decompositions import FORMULAS
+from gpuc.formulas import FORMULAS
 
 aten = torch.ops.aten
 WITHOUT_WRITING = {}  # By an op that writes: the one that does not, or None.

@@ -1,4 +1,4 @@
-"""What the package makes other ops of (decompositions.py), and values that PyTorch asks for: next to eager PyTorch. By a Python with torch."""
+"""What the package makes other ops of (gpuc/formulas), and values that PyTorch asks for: next to eager PyTorch. By a Python with torch."""
 
 import copy
 import unittest
@@ -143,6 +143,198 @@ class Formulas(Case):
             several = h.view(4, 4, 4)
             sign, logarithm = torch.linalg.slogdet(several)
             return (sign * torch.arange(1, 5)).sum() + logarithm.square().sum() / 9 + torch.det(several).sum() + torch.logdet(h @ h.t() + torch.eye(8)) + h[:1, :1].det()
+
+        self.trains(body)
+
+    def test_inverses(self):
+        """Of matrices that have to exchange rows, from the left and the right, of triangles, and what a chain of them derives."""
+
+        def body(net, h):
+            several, unit = h.view(4, 4, 4), torch.eye(8, dtype=h.dtype)
+            found = [
+                torch.linalg.inv(several), torch.linalg.solve(several, h[:4, 0]), torch.linalg.solve(several, h.view(4, 4, 4) + 1, left=False),
+                torch.linalg.solve(h, h[0]), torch.linalg.solve_triangular(h.tril() + unit, h, upper=False),
+                torch.linalg.solve_triangular(h + unit, h, upper=True, left=False, unitriangular=True), torch.inverse(h[:2, 1:3]), torch.linalg.inv(unit.flip(0) + 0 * h),
+            ]  # fmt: skip
+            (slope,) = torch.autograd.grad(torch.linalg.inv(h + 3 * unit).square().sum(), h, create_graph=True)
+            return sum(torch.tanh(each / 9).square().mean() for each in (*found, slope))
+
+        self.trains(body)
+
+    def test_factors(self):
+        def body(net, h):
+            unit, orders = torch.eye(8, dtype=h.dtype), torch.arange(64).view(8, 8)
+            square = h @ h.t() + unit
+            lower = torch.linalg.cholesky(square)
+            (slope,) = torch.autograd.grad((torch.linalg.cholesky(h @ h.t() + 2 * unit) * orders).sum(), h, create_graph=True)
+            q, r = torch.linalg.qr(h[:, :5])
+            whole, _ = torch.linalg.qr(h[:3], mode="complete")
+            turned = torch.linalg.householder_product(h[:, :4], torch.tanh(h[0, :4]))
+            found = [lower, torch.linalg.cholesky(square, upper=True), torch.cholesky_solve(h[:, :3], lower), torch.cholesky_inverse(lower), slope / 99,
+                     q, r, whole, turned, torch.linalg.matrix_exp(h.view(4, 4, 4)), torch.linalg.matrix_exp(9 * h[:2, :2])]  # fmt: skip
+            return sum(torch.tanh(each).mul(torch.arange(each.numel()).view(each.shape)).mean() for each in found) / 99
+
+        self.trains(body)
+
+    def test_orthogonal_weights(self):
+        """As torch.nn.utils.parametrizations makes them, in each of its ways."""
+        for way in ("matrix_exp", "cayley", "householder"):
+            with self.subTest(way):
+                torch.manual_seed(0)
+                layer = torch.nn.utils.parametrizations.orthogonal(nn.Linear(8, 8), orthogonal_map=way)
+                net, batch = nn.Sequential(nn.Linear(6, 8), layer).double(), (torch.randn(4, 6).double(), torch.randn(4, 8).double())
+                eager = copy.deepcopy(net)
+                step = gpuc.compile(net, F.mse_loss, torch.optim.SGD(net.parameters(), lr=0.1), batch)
+                expected = eager_losses(eager, F.mse_loss, torch.optim.SGD(eager.parameters(), lr=0.1), batch, 3)
+                for ours, theirs in zip([step(*batch) for _ in range(3)], expected):
+                    self.assertAlmostEqual(ours, theirs, delta=1e-10)
+
+    def test_large_matrices(self):
+        for function in (torch.linalg.inv, torch.linalg.cholesky, torch.linalg.det):
+            with self.assertRaisesRegex(gpuc.Error, "is not supported"):
+                gpuc.compile(Net(lambda net, h: function(torch.eye(33) + h.sum()).sum()), None, "sgd:lr=0.1", (torch.randn(8, 6),))  # noqa: B023
+
+    def test_up_to_each_element(self):
+        """Of equal elements the last, along each dimension."""
+
+        def body(net, h):
+            level = (h * 2).round() + 0 * h
+            found = [*torch.cummax(h, 1), *torch.cummin(h, 0), *torch.cummax(level, 0), *torch.cummin(level, -1), torch.logcumsumexp(3 * h, 1)]
+            return sum((each * torch.arange(each.numel()).view(each.shape)).sum() for each in found) / 999 + torch.logcumsumexp(h, 0).square().sum()
+
+        self.trains(body)
+
+    def test_order_of_truth_values(self):
+        def body(net, h):
+            mask = h > 0
+            places = [mask.sort(dim=1, stable=True).indices, mask.argsort(dim=0, stable=True, descending=True), mask.sort(descending=True).values]
+            return sum((h.flatten()[: each.numel()].view(each.shape) * each).sum() for each in places) + h.square().mean()
+
+        self.trains(body)
+
+    def test_functions_of_a_number(self):
+        """Also where they are large, and below 0."""
+
+        def body(net, h):
+            wide = torch.cat([h.flatten() * 9, torch.tensor([1e-3, 1.0, 2.0, 0.5, 50.0, 1e6, -0.25, -30.5]).double() + 0 * h[0]])
+            found = [torch.lgamma(wide), torch.digamma(wide), torch.polygamma(1, wide.abs() + 0.1), torch.polygamma(2, wide.abs() + 0.5), torch.erfinv(torch.tanh(h)),
+                     torch.special.ndtri(torch.sigmoid(h)), torch.fmax(h, torch.where(h > 0.3, torch.nan, h.flip(0))),
+                     torch.copysign(h, h.flip(1)), torch.round(h, decimals=1) * h, torch.angle(h) + h, torch.dist(h, h + 1, 3)]  # fmt: skip
+            return sum(torch.tanh(each / 99).sum() for each in found)
+
+        self.trains(body)
+
+    def test_poles(self):
+        def body(net, h):
+            x = torch.tensor([0.0, -0.0, -1.0, -3.0, torch.inf]).double()
+            outside = torch.tensor([1.0, -1.0, 1.5]).double()
+            values = torch.cat([torch.lgamma(x), torch.digamma(x), torch.erfinv(outside)])
+            return torch.where(values.isnan(), 3.0, values.clamp(-2, 2)).mul(torch.arange(13)).sum() + h.square().mean()
+
+        self.trains(body)
+
+    def test_distributions(self):
+        def body(net, h):
+            many = F.softplus(h[:, :3]) + 0.1
+            found = [torch.distributions.Gamma(many, 2.0, validate_args=False).log_prob(many + 1), torch.distributions.Dirichlet(many).entropy(),
+                     torch.distributions.Beta(many, 1.5, validate_args=False).log_prob(torch.sigmoid(h[:, 3:6])),
+                     torch.distributions.StudentT(many, validate_args=False).log_prob(h[:, :3]),
+                     torch.distributions.Normal(h[:, 0], 1.0).icdf(torch.sigmoid(h[:, 1]))]  # fmt: skip
+            return sum(each.mean() for each in found)
+
+        self.trains(body)
+
+    def test_instances_with_running_statistics(self):
+        class Norms(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = nn.InstanceNorm1d(4, affine=True, track_running_stats=True)
+                self.b = nn.InstanceNorm2d(2, momentum=0.3, track_running_stats=True).eval()
+
+            def forward(self, h):
+                return self.b(self.a(h.view(4, 4, 4)).view(4, 2, 2, 4)).square().mul(torch.arange(4)).mean()
+
+        torch.manual_seed(0)
+        net, batch = nn.Sequential(nn.Linear(6, 8), Norms()).double(), (torch.randn(8, 6).double(),)
+        eager = copy.deepcopy(net)
+        step = gpuc.compile(net, None, torch.optim.SGD(net.parameters(), lr=0.1), batch)
+        for ours, theirs in zip([step(*batch) for _ in range(3)], eager_losses(eager, None, torch.optim.SGD(eager.parameters(), lr=0.1), batch, 3)):
+            self.assertAlmostEqual(ours, theirs, delta=1e-10)
+        for name, tensor in eager.state_dict().items():
+            self.assertTrue(torch.allclose(tensor, net.state_dict()[name], rtol=0, atol=1e-10), name)
+        net.eval(), eager.eval()
+        self.assertAlmostEqual(step.eval_step(*batch), eager(*batch).item(), delta=1e-10)
+
+    def test_pooling_that_counts_otherwise(self):
+        def body(net, h):
+            image = h.view(2, 1, 4, 8)
+            means = [F.avg_pool2d(image, 3, 2, 1, ceil_mode=True), F.avg_pool2d(image, (2, 3), 2, (1, 1), divisor_override=5),
+                     F.avg_pool2d(image, 2, 2, 0, True, False), F.avg_pool1d(h, 3, 2, ceil_mode=True),
+                     F.avg_pool2d(image, 3, 2, 1, True, False, divisor_override=7)]  # fmt: skip
+            return sum((each * torch.arange(each.numel()).view(each.shape)).mean() for each in means)
+
+        self.trains(body)
+
+    def test_bags(self):
+        """Of tables: bags of one length and of several, empty ones, and padding."""
+
+        def body(net, h, indices, offsets):
+            table, weights = torch.cat([h, h * 2]), h[:2, :6].flatten()
+            found = []
+            for mode in ("sum", "mean", "max"):
+                found += [F.embedding_bag(indices, table, offsets, mode=mode, padding_idx=padding) for padding in (None, 3)]
+                found.append(F.embedding_bag(indices.view(3, 4), table, mode=mode))
+            found.append(F.embedding_bag(indices, table, offsets[:4], mode="sum", per_sample_weights=weights, include_last_offset=True))
+            found.append(F.embedding_bag(indices, table, offsets, scale_grad_by_freq=True))
+            found += [F.embedding(indices, table, scale_grad_by_freq=True, padding_idx=3), F.bilinear(h, h + 1, table[:9].view(9, 8, 1) * h, h[0, 0].expand(9))]
+            return sum((each * torch.arange(each.numel()).view(each.shape)).square().mean() for each in found) / 9999
+
+        self.trains(body, torch.tensor([1, 3, 3, 0, 15, 9, 3, 3, 2, 1, 1, 14]), torch.tensor([0, 3, 3, 6, 8]))
+
+    def test_sparse_gradients(self):
+        torch.manual_seed(0)
+        net, batch = nn.Sequential(nn.Embedding(9, 4, sparse=True), nn.Flatten(), nn.Linear(12, 3)).double(), (torch.tensor([[1, 1, 8], [0, 2, 1]]), torch.tensor([0, 2]))
+        eager = copy.deepcopy(net)
+        step = gpuc.compile(net, F.cross_entropy, torch.optim.SGD(net.parameters(), lr=0.1), batch)
+        for ours, theirs in zip([step(*batch) for _ in range(3)], eager_losses(eager, F.cross_entropy, torch.optim.SGD(eager.parameters(), lr=0.1), batch, 3)):
+            self.assertAlmostEqual(ours, theirs, delta=1e-10)
+
+    def test_covariances(self):
+        def body(net, h):
+            weights, often = torch.arange(1, 9).double(), torch.tensor([1, 2, 0, 1, 3, 1, 1, 2])
+            found = [torch.cov(h), h.cov(correction=0), torch.cov(h, fweights=often, aweights=weights), torch.cov(h[0]), torch.corrcoef(h.t()), h[:3].corrcoef()]
+            return sum((each * torch.arange(each.numel()).view(each.shape)).mean() for each in found)
+
+        self.trains(body)
+
+    def test_places(self):
+        def body(net, h):
+            written, other = h.clone(), torch.zeros(8, 8).double()
+            written[:, ::3] = h[:, :3] * 2
+            written[h[:, 0] > 0] = h[0]
+            other[1::2, 1:] = h[:4, 1:]
+            joined = torch.masked_scatter(h, h > 0.2, h * 3)
+            put = h.put(torch.tensor([5, 60]), h[0, :2]) + h.index_reduce(0, torch.tensor([1, 1, 4]), h[:3], "amax")
+            found = [written, other, joined, put, torch.as_strided(h, (3, 4), (8, 2), 1), torch.take(h, torch.tensor([9, 0, 9]))]
+            return sum((each * torch.arange(each.numel()).view(each.shape)).square().mean() for each in found) / 999
+
+        self.trains(body)
+
+    def test_shifts(self):
+        def body(net, h, many):
+            return (h * (((many << 3) >> 1) + (-many >> 2) + torch.bitwise_left_shift(many, many % 5))).mean()
+
+        self.trains(body, torch.tensor([1, -7, 5, 2, 9, -1, 0, 3]))
+
+    def test_at_the_bounds(self):
+        """Where functions have no derivative, PyTorch's."""
+
+        def body(net, h):
+            at = torch.tensor([0.0, 1.0, 6.0, -1.0, 3.0, -3.0, 0.5, -0.0]).double() + 0 * h[0]
+            found = [at.clamp(0, 1), at.clamp(min=1), at.clamp(max=0), F.hardtanh(at), F.relu6(at), F.hardsigmoid(at[4:6]), F.hardswish(at), at.relu(), at.abs(),
+                     F.leaky_relu(at), F.elu(at), F.softshrink(at), F.threshold(at, 0, 2), at.clamp(h[0], h[0] + 1), torch.maximum(at, at.flip(0)), at.clamp(3, 1)]  # fmt: skip
+            slopes = [torch.autograd.grad(each.sum(), at, retain_graph=True, allow_unused=True)[0] for each in found]
+            return sum((slope * torch.arange(8)).sum() * (k + 1) for k, slope in enumerate(slopes)) + h.square().mean() + sum(each.sum() for each in found)
 
         self.trains(body)
 

@@ -1,0 +1,101 @@
+"""By order."""
+
+import torch
+
+from gpuc.formulas.table import aten, formula
+
+
+@formula(aten.kthvalue.default)
+def kthvalue(self, k, dim=-1, keepdim=False):
+    numbers = (each.narrow(dim, k - 1, 1) for each in self.sort(dim))
+    return tuple(each if keepdim else each.squeeze(dim) for each in numbers)
+
+
+@formula(aten.median.dim)
+def median(self, dim, keepdim=False):
+    if self.dim() == 0:
+        return self.clone(), torch.zeros_like(self, dtype=torch.int64)
+    return kthvalue(self, (self.shape[dim] + 1) // 2, dim, keepdim)
+
+
+@formula(aten.median.default)
+def median_of_all(self):
+    return kthvalue(self.flatten(), (self.numel() + 1) // 2)[0]
+
+
+@formula(aten.searchsorted.Tensor)
+def searchsorted(sequence, self, out_int32=False, right=False, side=None, sorter=None):
+    """How many stand before."""
+    if sorter is not None:
+        return NotImplemented
+    sequence, values = (sequence if sequence.dim() == 1 else sequence.unsqueeze(-2)), self.unsqueeze(-1)
+    before = sequence <= values if right or side == "right" else sequence < values
+    return before.sum(-1).to(torch.int32 if out_int32 else torch.int64)
+
+
+@formula(aten.bucketize.Tensor)
+def bucketize(self, boundaries, out_int32=False, right=False):
+    return searchsorted(boundaries, self, out_int32, right)
+
+
+@formula(aten.sort.default)
+def sort(self, dim=-1, descending=False):
+    return sort_stable(self, stable=False, dim=dim, descending=descending)
+
+
+@formula(aten.sort.stable)
+def sort_stable(self, stable=None, dim=-1, descending=False):
+    """Truth values are numbers for the moment."""
+    if self.dtype != torch.bool:
+        return NotImplemented
+    found, places = self.to(torch.int32).sort(stable=bool(stable), dim=dim, descending=descending)
+    return found != 0, places
+
+
+#
+# Up to each element: of the last 1, 2, 4, … elements, until that is all
+#
+
+
+def doubled(parts, extent, joined):
+    """`joined` takes what stands before and what stands there, each a tensor for each part, along the last dimension."""
+    reach = 1
+    while reach < extent:
+        met = joined([each[..., :-reach] for each in parts], [each[..., reach:] for each in parts])
+        parts = [torch.cat([each[..., :reach], own], -1) for each, own in zip(parts, met)]
+        reach *= 2
+    return parts
+
+
+def running_extreme(self, dim, takes):
+    """Of equal ones the last, and NaN before all; its gradient goes to where it lies."""
+    if self.dim() == 0:
+        return self.clone(), torch.zeros_like(self, dtype=torch.int64)
+
+    def joined(before, now):
+        is_now = takes(now[0], before[0]) | now[0].isnan()
+        return [torch.where(is_now, own, other) for own, other in zip(now, before)]
+
+    values = self.detach().movedim(dim, -1)
+    _, places = doubled([values, torch.arange(values.shape[-1]).expand(values.shape)], values.shape[-1], joined)
+    places = places.movedim(-1, dim)
+    return self.gather(dim, places), places
+
+
+@formula(aten.cummax.default)
+def cummax(self, dim):
+    return running_extreme(self, dim, torch.ge)
+
+
+@formula(aten.cummin.default)
+def cummin(self, dim):
+    return running_extreme(self, dim, torch.le)
+
+
+@formula(aten.logcumsumexp.default)
+def logcumsumexp(self, dim):
+    if self.dim() == 0:
+        return self.clone()
+    values = self.movedim(dim, -1)
+    (sums,) = doubled([values], values.shape[-1], lambda before, now: [torch.logaddexp(before[0], now[0])])
+    return sums.movedim(-1, dim)
