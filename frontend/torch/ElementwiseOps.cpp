@@ -9,6 +9,7 @@
 #include "frontend/onnx/Formulas.h"
 #include "frontend/torch/OpTable.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -124,7 +125,8 @@ void lowerClamp(OpScope &op) {
     x = op.has("min") ? binary("max", x, like(x, op.number("min", 0))) : x;
     return op.output(op.has("max") ? binary("min", x, like(x, op.number("max", 0))) : x);
   }
-  op.output(onnx::clamp(x, op.number("min", -kInfinity), op.number("max", kInfinity)));
+  const double high = op.number("max", kInfinity); // It counts where the bounds are the wrong way round.
+  op.output(onnx::clamp(x, std::min(op.number("min", -kInfinity), high), high));
 }
 
 void lowerHardtanh(OpScope &op) {

@@ -17,6 +17,8 @@ int64_t dimOf(OpScope &op, const Tensor &x) {
 
 void lowerIndexSelect(OpScope &op) {
   Tensor x = op.tensor("self"), indices = op.tensor("index");
+  if (x && x.rank() == 0)
+    return op.output(reshape(x, op.shape()));
   const int64_t dim = dimOf(op, x);
   if (dim < 0)
     return;
@@ -136,15 +138,22 @@ void lowerIndex(OpScope &op) {
     op.output(onnx::gather(merged(indexed), indexed.flat, static_cast<int64_t>(indexed.first)));
 }
 
-/// A mask of x's first dimensions, and what stands where it is true.
+/// A mask of x's first dimensions, and what stands where it is true, the same in each place.
 void putByMask(OpScope &op, Tensor mask) {
   Tensor x = op.tensor("self"), value = op.tensor("values");
-  if (op.flag("accumulate", false) || !value || onnx::countOf(value.shape(), 0, value.rank()) != 1)
-    return void(op.fail("writes by a mask more than one number: use torch.where"));
+  if (!x || !value)
+    return;
+  const size_t behind = x.rank() - mask.rank();
+  Shape each = value.shape();
+  while (each.size() > behind && each.front() == 1)
+    each.erase(each.begin());
+  if (op.flag("accumulate", false) || each.size() > behind)
+    return void(op.fail("writes by a mask another value in each place: use torch.where"));
+  each.insert(each.begin(), x.rank() - each.size(), 1);
   Shape column = mask.shape();
   column.resize(x.rank(), 1);
   op.output(select(broadcastTo(reshape(mask, column), x.shape()),
-                   broadcastTo(reshape(cast(value, op.type()), {}), x.shape()), x));
+                   broadcastTo(reshape(cast(value, op.type()), each), x.shape()), x));
 }
 
 void lowerIndexPut(OpScope &op) {

@@ -65,19 +65,22 @@ void lowerNamedPadding(OpScope &op, size_t dims) {
   outputConvolution(op, pad(x, low, high, 0), Shape(dims, 0), dims);
 }
 
-/// conv2d's gradient by its input; `output_padding` is in the extents that PyTorch has found.
+/// conv2d's gradient by its input, of as much as windows reach: what `output_padding` has beyond is the bias
+/// alone.
 void lowerTransposedConvolution(OpScope &op, size_t dims) {
   Tensor x = asImage(withBatch(op.tensor("input"), dims), dims), filter = asImage(op.tensor("weight"), dims);
   if (!x || !filter)
     return;
   const Shape ones(dims, 1), zeros(dims, 0);
-  const Shape low = ofImage(op.integers("padding", zeros, dims), 0),
-              extra = ofImage(op.integers("output_padding", zeros, dims), 0);
-  if (low[0] < extra[0] || low[1] < extra[1])
-    return void(op.fail("output_padding is larger than padding, which is not supported"));
+  const Shape low = ofImage(op.integers("padding", zeros, dims), 0);
+  Shape extra = ofImage(op.integers("output_padding", zeros, dims), 0), beyond(4, 0);
+  for (size_t d = 0; d < 2; ++d) {
+    beyond[2 + d] = std::max<int64_t>(extra[d] - low[d], 0);
+    extra[d] -= beyond[2 + d];
+  }
   Shape shape = op.shape();
-  shape = {x.extent(0), filter.extent(1) * op.integer("groups", 1), dims == 2 ? shape[shape.size() - 2] : 1,
-           shape.back()};
+  shape = {x.extent(0), filter.extent(1) * op.integer("groups", 1),
+           dims == 2 ? shape[shape.size() - 2] - beyond[2] : 1, shape.back() - beyond[3]};
   Emitter &e = op.emitter;
   Tensor result = e.op("conv2d_input_gradient", {x, filter},
                        {e.attribute("strides", ofImage(op.integers("stride", ones, dims), 1)),
@@ -85,6 +88,7 @@ void lowerTransposedConvolution(OpScope &op, size_t dims) {
                         e.attribute("dilation", ofImage(op.integers("dilation", ones, dims), 1)),
                         e.attribute("groups", op.integer("groups", 1))},
                        e.tensorType(shape, x.type()));
+  result = pad(result, Shape(4, 0), beyond, 0);
   if (op.has("bias"))
     result = result + onnx::beside(op.tensor("bias"), 1, 4);
   op.output(reshape(result, op.shape()));
@@ -169,15 +173,16 @@ void lowerMaxPool(OpScope &op) {
   std::optional<Windows> w = placeWindows(op, x);
   if (!w)
     return;
-  if (op.wants(1))
-    return void(op.fail("its indices are used, which is not supported: return_indices=False"));
   Emitter &e = op.emitter;
   std::vector<Tensor> results =
       e.emit("max_pool2d", {x},
              {e.attribute("window", w->kernel), e.attribute("strides", w->strides),
               e.attribute("padding", w->padding), e.attribute("dilation", w->dilation)});
-  if (!results.empty())
-    op.output(reshape(results.front(), op.shape()));
+  if (results.size() < 2)
+    return;
+  op.output(reshape(results[0], op.shape()));
+  if (op.wants(1))
+    op.output(reshape(results[1], op.shape()), 1);
 }
 
 void lowerAveragePool(OpScope &op) {

@@ -18,7 +18,8 @@ Tensor timesTransposed(const Tensor &lhs, const Tensor &rhs) {
 }
 
 /// A cell: how many gates its weights hold, one behind the other, and its next states, h first, of the
-/// input's part and the states. Captures are the recurrent weight and, where there is one, its bias.
+/// input's part and the states. Captures are the recurrent weight and, where there are, its bias and what
+/// projects h.
 struct Cell {
   int64_t gates;
   Tensors (*step)(const Tensor &x, const Tensors &states, const Tensors &captures);
@@ -26,11 +27,12 @@ struct Cell {
 
 Tensor recurrentPart(const Tensor &h, const Tensors &captures) {
   Tensor part = timesTransposed(h, captures[0]);
-  return captures.size() > 1 ? part + captures[1] : part;
+  return captures.size() > 1 && captures[1].rank() == 1 ? part + captures[1] : part;
 }
 
-Tensor gate(const Tensor &all, const Tensor &h, int64_t index) {
-  const int64_t hidden = h.extent(1);
+/// Of a state that is as wide as a gate.
+Tensor gate(const Tensor &all, const Tensor &state, int64_t index) {
+  const int64_t hidden = state.extent(1);
   return slice(all, 1, index * hidden, (index + 1) * hidden);
 }
 
@@ -41,11 +43,13 @@ Tensors stepRnn(const Tensor &x, const Tensors &states, const Tensors &captures)
 
 /// Gates i, f, g, o.
 Tensors stepLstm(const Tensor &x, const Tensors &states, const Tensors &captures) {
-  const Tensor &h = states[0];
-  Tensor all = x + recurrentPart(h, captures);
-  Tensor input = unary("sigmoid", gate(all, h, 0)), forget = unary("sigmoid", gate(all, h, 1));
-  Tensor cell = forget * states[1] + input * unary("tanh", gate(all, h, 2));
-  return {unary("sigmoid", gate(all, h, 3)) * unary("tanh", cell), cell};
+  const Tensor &c = states[1];
+  Tensor all = x + recurrentPart(states[0], captures);
+  Tensor input = unary("sigmoid", gate(all, c, 0)), forget = unary("sigmoid", gate(all, c, 1));
+  Tensor cell = forget * c + input * unary("tanh", gate(all, c, 2));
+  Tensor h = unary("sigmoid", gate(all, c, 3)) * unary("tanh", cell);
+  const bool isProjected = captures.size() > 1 && captures.back().rank() == 2;
+  return {isProjected ? timesTransposed(h, captures.back()) : h, cell};
 }
 
 /// Gates r, z, n; the reset is applied behind the candidate's product, and so to its bias.
@@ -74,6 +78,8 @@ onnx::LoopValues runDirection(const Cell &cell, const Layers &layers, const Tens
     projected = projected + weights[2];
     captures.push_back(weights[3]);
   }
+  if (weights.size() % 2 == 1)
+    captures.push_back(weights.back());
   if (!projected)
     return {};
   return loop(
@@ -94,14 +100,12 @@ void lowerLayers(OpScope &op, const Cell &cell, Tensors states) {
                 op.flag("batch_first", false), op.flag("train", false) ? op.number("dropout", 0) : 0};
   Tensor x = op.tensor("input");
   const Tensors weights = op.tensors("params");
-  const int64_t directions = layers.isBidirectional ? 2 : 1, each = layers.hasBiases ? 4 : 2;
+  const int64_t directions = layers.isBidirectional ? 2 : 1;
   if (!x || op.failed())
     return;
   if (x.rank() != 3)
     return void(op.fail("input of shape " + toString(x.shape()) + " has no batch: put one in"));
-  if (static_cast<int64_t>(weights.size()) != layers.count * directions * each)
-    return void(op.fail("has " + std::to_string(weights.size()) +
-                        " weights: projections (proj_size) and the like are not supported"));
+  const int64_t each = static_cast<int64_t>(weights.size()) / (layers.count * directions);
   std::vector<Tensors> last(states.size());
   for (int64_t layer = 0; layer < layers.count; ++layer) {
     Tensors steps;

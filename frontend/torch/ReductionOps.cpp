@@ -58,9 +58,11 @@ void lowerWithMean(OpScope &op, bool root) {
 /// The element that is found first, and where: the gradient is its alone, where amax shares it out.
 void lowerExtreme(OpScope &op, bool largest) {
   Tensor x = op.tensor("self");
-  const int64_t dim = x && x.rank() > 0 ? dimension(x, op.integer("dim", 0)) : -1;
+  if (x && x.rank() == 0)
+    x = reshape(x, {1});
+  const int64_t dim = x ? dimension(x, op.integer("dim", 0)) : -1;
   if (dim < 0)
-    return void(op.fail("is of a tensor without dimensions: leave it out"));
+    return;
   Tensor index = unsqueeze(onnx::indexOfExtreme(x, dim, largest), {dim});
   Tensor chosen =
       compare("eq", onnx::iota(op.emitter, x.shape(), DataType::i64, dim), cast(index, DataType::i64));
@@ -82,7 +84,9 @@ void lowerLogSumExp(OpScope &op) {
 
 void lowerAlong(OpScope &op, const char *name) {
   Tensor x = cast(op.tensor("self"), op.type());
-  op.output(along(name, x, op.integer("dim", -1)));
+  if (x && x.rank() == 0)
+    x = reshape(x, {1});
+  op.output(reshape(along(name, x, op.integer("dim", -1)), op.shape()));
 }
 
 /// Of a row that is all -inf, 0, where softmax is NaN.

@@ -150,6 +150,24 @@ class ByHand(nn.Module):
         return self.out(F.silu(self.group(self.conv(x))))
 
 
+class Unpooled(nn.Module):
+    """Where the largest lie, and put back there; paddings that windows do not reach; rows by a mask; an LSTM whose output is narrower."""
+
+    def __init__(self):
+        super().__init__()
+        self.encode, self.row = nn.Conv2d(1, 2, 3, padding=1), nn.Parameter(torch.zeros(6))
+        self.decode = nn.ConvTranspose2d(2, 1, 2, stride=2, output_padding=1)
+        self.lstm = nn.LSTM(9, 6, num_layers=2, batch_first=True, bidirectional=True, proj_size=3)
+
+    def forward(self, x):
+        pooled, places = F.max_pool2d(self.encode(x), 2, return_indices=True)
+        x = self.decode(F.max_unpool2d(F.relu6(pooled * 8), places, 2)).squeeze(1)
+        x, (h, _) = self.lstm(x)
+        x = x + h[-1].mean() + 0.1 * x.clamp(2, -2)
+        x[x[:, :, 0] > 0] = self.row
+        return F.hardtanh(x, -0.2, 0.2)
+
+
 class Derived(nn.Module):
     """A derivative by the input, and what a step along the weights' own gradient leaves."""
 
@@ -219,6 +237,7 @@ def cases():
                     (torch.randn(2, 4, 6, dtype=f64), torch.randn(2, 4, 6, dtype=f64))),
         "losses": (nn.Linear(6, 6).to(f64), many_losses, sgd,
                    (torch.randn(4, 6, dtype=f64), torch.tensor([[0, 1], [2, -100], [1, 1], [-100, 0]]))),
+        "unpooled": (Unpooled().to(f64), F.mse_loss, sgd, (torch.randn(3, 1, 4, 4, dtype=f64), torch.randn(3, 9, 6, dtype=f64))),
         "derived": (Derived().to(f64), None, sgd, (torch.randn(4, 3, dtype=f64), torch.randn(4, 1, dtype=f64))),
     }  # fmt: skip
 
