@@ -35,7 +35,7 @@ void outputReduced(OpScope &op, const std::vector<Tensor> &pair, double scale = 
 /// Of a tensor of single losses.
 void outputReduced(OpScope &op, const Tensor &losses) {
   const Shape all = onnx::dimsFrom(0, losses.rank());
-  op.output(reductionOf(op) == kNone ? losses
+  op.output(reductionOf(op) == kNone ? reshape(losses, op.shape())
                                      : reduce(reductionOf(op) == kSum ? "sum" : "mean", losses, all, false));
 }
 
@@ -107,8 +107,8 @@ void lowerClassLoss(OpScope &op, const char *name) {
     return;
   if (labels.isFloat())
     return lowerSoftCrossEntropy(op, scores, labels);
-  if (scores.rank() < 2)
-    return void(op.fail("scores of shape " + toString(scores.shape()) + " have no batch: put one in front"));
+  if (scores.rank() == 1) // Of one row, without a batch.
+    scores = unsqueeze(scores, {0}), labels = reshape(labels, {1});
   const int64_t ignored = op.integer("ignore_index", -100);
   limitRange(labels, scores.extent(1), ignored);
   Tensor last = classesLast(scores);

@@ -421,6 +421,16 @@ class Values(Case):
             self.trains(body)
         self.assertEqual(len(raised.exception.problems), 1)
 
+    def test_losses_of_one_row(self):
+        """Each by itself, as programs have it that go over a batch in Python."""
+
+        def body(net, h, labels):
+            weight = torch.arange(1, 9).double()
+            of_rows = [F.cross_entropy(h[row], labels[row], weight, reduction=("mean", "sum", "none")[row % 3], label_smoothing=0.1) for row in range(4)]
+            return sum(of_rows) + F.nll_loss(h[4].log_softmax(0), labels[4]) + F.cross_entropy(h[5], labels[5], ignore_index=0)
+
+        self.trains(body, torch.tensor([1, 5, 0, 7, 2, 3, 1, 1]))
+
     def test_losses_over_other_rows_than_the_batch(self):
         """A ragged batch would need to leave rows of the padding out."""
 
