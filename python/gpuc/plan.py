@@ -35,6 +35,11 @@ class Together:
 ALONE = contextlib.nullcontext()
 
 
+def mean_of(total, count):
+    """NaN, as PyTorch has it, where all labels are ignored."""
+    return total / count if count else float("nan")
+
+
 class Evaluation:
     """The mean loss of a data set, and how many batches it had."""
 
@@ -79,7 +84,7 @@ class Plan:
         """The mean loss of a batch, without dropout and the like."""
         self._check_places()
         total, count = self._evaluate(args, kwargs)
-        return total / count
+        return mean_of(total, count)
 
     def evaluate(self, batches):
         """Of all batches of a data set, each of the shapes that were compiled; of several ranks each has its own batches."""
@@ -97,7 +102,7 @@ class Plan:
             total, number, count = sum(totals), sum(numbers), max(counts) if self._is_sum else sum(counts)
         if not number:
             raise Error("there is no batch to evaluate")
-        return Evaluation(total / count, number)
+        return Evaluation(mean_of(total, count), number)
 
     def _in_step(self, batches):
         """Of ranks that share something out, which takes all of them to evaluate a batch: an error if one has more."""

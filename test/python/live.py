@@ -4,6 +4,7 @@ import contextlib
 import copy
 import gc
 import io
+import math
 import pathlib
 import sys
 import tempfile
@@ -303,6 +304,8 @@ class Loop(unittest.TestCase):
         mean = self.loss(expected, self.batch[1]).item()
         self.assertAlmostEqual(step.eval_step(*self.batch), mean, delta=1e-12)
         self.assertAlmostEqual(step.evaluate([self.batch, self.batch]).loss, mean, delta=1e-12)
+        nothing = self.batch[0], torch.full((4,), -100)
+        self.assertTrue(all(math.isnan(loss) for loss in (step.eval_step(*nothing), step.evaluate([nothing]).loss)))
 
     def test_checkpoints_of_torch(self):
         self.optimizer = torch.optim.Adam(self.net.parameters())
