@@ -34,9 +34,6 @@ constexpr const char* kMemoryName = "gpuc-ranks";
 
 using Clock = std::chrono::steady_clock;
 
-/// Who comes soon finds the others awake, unless they are in its way.
-constexpr int64_t kYields = 1000, kYieldsIfCrowded = 4;
-
 /// How often a rank looks whether others live.
 constexpr std::chrono::milliseconds kLook{20};
 /// How often messages of its own go on.
@@ -219,8 +216,7 @@ Status SharedCommunicator::meet() {
     ranks_.wakeAll();
     return okStatus();
   }
-  const int64_t most = is_crowded_ ? kYieldsIfCrowded : kYields;
-  for (int64_t before = 0; yields_.next(before, most); ++before) {
+  for (int64_t before = 0; yields_.next(before, Yields::most(is_crowded_)); ++before) {
     if (haveAllArrived()) return okStatus();
     if (elsewhere_.progress) elsewhere_.progress();
   }

@@ -18,8 +18,6 @@
 namespace gpuc {
 namespace {
 
-/// A message that comes soon is taken soon; one that does not leaves the core to others.
-constexpr int64_t kYields = 1000, kYieldsIfCrowded = 4;
 constexpr std::chrono::microseconds kRest{50};
 
 template <typename Abi>
@@ -67,8 +65,7 @@ class MpiTransport final : public Transport {
   }
 
   void rest(int64_t idle_calls) override {
-    if (!yields_.next(idle_calls, isCrowded() ? kYieldsIfCrowded : kYields))
-      std::this_thread::sleep_for(kRest);
+    if (!yields_.next(idle_calls, Yields::most(isCrowded()))) std::this_thread::sleep_for(kRest);
   }
 
   Status close() override {

@@ -16,7 +16,6 @@
 namespace gpuc {
 namespace {
 
-constexpr int64_t kYields = 100;
 constexpr int kMostRestMs = 10;
 constexpr std::chrono::milliseconds kGoodbye{5000};
 
@@ -91,7 +90,7 @@ class TcpTransport final : public Transport {
   }
 
   void rest(int64_t idle_calls) override {
-    if (!isCrowded() && yields_.next(idle_calls, kYields)) return;
+    if (!isCrowded() && yields_.next(idle_calls, Yields::kMostIfWoken)) return;
     for (int64_t rank = 0; rank < size(); ++rank) {
       const int events = (line(rank).is_receiving ? POLLIN : 0) | (line(rank).sends > 0 ? POLLOUT : 0);
       polled_[static_cast<size_t>(rank)] = {

@@ -10,6 +10,11 @@ namespace gpuc {
 /// over, milliseconds later; a sleeper that has asked for short turns (Worker::Work::waits) has it at once.
 class Yields {
  public:
+  /// How often a wait may yield: who comes soon finds it awake, and who does not has the core.
+  static constexpr int64_t most(bool is_crowded) { return is_crowded ? 4 : 1000; }
+  /// Where what is waited for wakes the sleeper.
+  static constexpr int64_t kMostIfWoken = 100;
+
   /// `before`: how often this wait has yielded; `most`: how often it may. False, without having yielded:
   /// it is time to sleep.
   bool next(int64_t before, int64_t most);
