@@ -3,6 +3,7 @@
 #include "passes/recipe/OptimizerForms.h"
 
 #include <cmath>
+#include <utility>
 
 namespace gpuc {
 
@@ -24,27 +25,52 @@ static SmallVector<SpecKey> keysOf(SmallVector<SpecKey> keys, double weightDecay
 
 namespace {
 
-/// Builds the attributes of an update from the optimizer's numbers.
-struct Numbers {
+/// Builds the update of one variable, with attributes of the optimizer's numbers.
+struct UpdateBuilder {
   const Optimizer &optimizer;
   OpBuilder &builder;
-
-  /// Names of what is given in the place of attributes; null if nothing is.
-  ArrayAttr given(const UpdateOperands &operands) const {
-    return operands.given.empty() ? ArrayAttr() : builder.getStrArrayAttr(operands.givenNumbers);
-  }
+  Location location;
+  const UpdateOperands &operands;
 
   FloatAttr operator()(StringRef key) const { return builder.getF64FloatAttr(optimizer.number(key)); }
   BoolAttr flag(StringRef key) const { return builder.getBoolAttr(optimizer.flag(key)); }
+  UnitAttr unitIf(bool condition) const { return condition ? builder.getUnitAttr() : UnitAttr(); }
+  Value slot(size_t index) const { return index < operands.slots.size() ? operands.slots[index] : Value(); }
+
+  /// Of weight and gradient, `parts`, and results like the weight and the slots.
+  template <typename Update, typename... Parts> Operation *make(Parts... parts) const {
+    SmallVector<Type> types = {operands.weight.getType()};
+    llvm::append_range(types, ValueRange(operands.slots).getTypes());
+    return Update::create(builder, location, types, operands.weight, operands.gradient, parts...);
+  }
+
+  /// And the names of what is given in the place of attributes; null if nothing is.
+  template <typename Update, typename... Parts> Operation *makeGiven(Parts... parts) const {
+    return make<Update>(parts..., operands.given.empty() ? ArrayAttr()
+                                                         : builder.getStrArrayAttr(operands.givenNumbers));
+  }
+
+  /// By running means of the gradient, which lie in `slots`; `more` are attributes behind the decay.
+  template <typename Update, size_t slots, typename... More> Operation *makeMoments(More... more) const {
+    return [&]<size_t... each>(std::index_sequence<each...>) {
+      return makeGiven<Update>(slot(each)..., operands.step, operands.lr, ValueRange(operands.given),
+                               (*this)("beta1"), (*this)("beta2"), (*this)("eps"), (*this)("weight_decay"),
+                               more...);
+    }(std::make_index_sequence<slots>());
+  }
 };
 
 } // namespace
 
-/// The types of the new weight and the new slots.
-static SmallVector<Type> resultTypes(const UpdateOperands &operands) {
-  SmallVector<Type> types = {operands.weight.getType()};
-  llvm::append_range(types, ValueRange(operands.slots).getTypes());
-  return types;
+/// The keys of an optimizer by running means of the gradient, and `more`.
+static SmallVector<SpecKey> momentKeys(double lr, SmallVector<SpecKey> more, double weightDecay = 0.0,
+                                       double decay = kDecayAll) {
+  SmallVector<SpecKey> keys = {{"lr", lr, kNotNegative},
+                               {"beta1", 0.9, kBelowOne},
+                               {"beta2", 0.999, kBelowOne},
+                               {"eps", 1e-8, kNotNegative}};
+  llvm::append_range(keys, more);
+  return keysOf(std::move(keys), weightDecay, decay);
 }
 
 //===----------------------------------------------------------------------===//
@@ -61,12 +87,10 @@ static std::string checkSgd(const Optimizer &sgd) {
 
 static Operation *updateSgd(const Optimizer &sgd, OpBuilder &builder, Location location,
                             const UpdateOperands &operands) {
-  Numbers number{sgd, builder};
-  Value buffer = operands.slots.empty() ? Value() : operands.slots.front();
-  return ir::SgdUpdateOp::create(builder, location, resultTypes(operands), operands.weight, operands.gradient,
-                                 buffer, operands.step, operands.lr, operands.given, number("momentum"),
-                                 number("dampening"), number("weight_decay"), number.flag("nesterov"),
-                                 number.given(operands));
+  UpdateBuilder update{sgd, builder, location, operands};
+  return update.makeGiven<ir::SgdUpdateOp>(
+      update.slot(0), operands.step, operands.lr, ValueRange(operands.given), update("momentum"),
+      update("dampening"), update("weight_decay"), update.flag("nesterov"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -76,22 +100,12 @@ static Operation *updateSgd(const Optimizer &sgd, OpBuilder &builder, Location l
 template <bool decoupled>
 static Operation *updateAdam(const Optimizer &adam, OpBuilder &builder, Location location,
                              const UpdateOperands &operands) {
-  Numbers number{adam, builder};
-  Value largest = operands.slots.size() > 2 ? operands.slots[2] : Value();
-  return ir::AdamUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
-                                  operands.gradient, operands.slots[0], operands.slots[1], largest,
-                                  operands.step, operands.lr, operands.given, number("beta1"),
-                                  number("beta2"), number("eps"), number("weight_decay"),
-                                  decoupled ? builder.getUnitAttr() : UnitAttr(), number.given(operands));
+  UpdateBuilder update{adam, builder, location, operands};
+  return update.makeMoments<ir::AdamUpdateOp, 3>(update.unitIf(decoupled));
 }
 
 static SmallVector<SpecKey> adamKeys(double weightDecay, double decay) {
-  return keysOf({{"lr", 1e-3, kNotNegative},
-                 {"beta1", 0.9, kBelowOne},
-                 {"beta2", 0.999, kBelowOne},
-                 {"eps", 1e-8, kNotNegative},
-                 {"amsgrad", 0.0, kFlag}},
-                weightDecay, decay);
+  return momentKeys(1e-3, {{"amsgrad", 0.0, kFlag}}, weightDecay, decay);
 }
 
 //===----------------------------------------------------------------------===//
@@ -100,13 +114,12 @@ static SmallVector<SpecKey> adamKeys(double weightDecay, double decay) {
 
 static Operation *updateRmsprop(const Optimizer &rmsprop, OpBuilder &builder, Location location,
                                 const UpdateOperands &operands) {
-  Numbers number{rmsprop, builder};
+  UpdateBuilder update{rmsprop, builder, location, operands};
   Value buffer = rmsprop.number("momentum") != 0 ? operands.slots[1] : Value();
   Value mean = rmsprop.flag("centered") ? operands.slots.back() : Value();
-  return ir::RmspropUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
-                                     operands.gradient, operands.slots[0], buffer, mean, operands.lr,
-                                     operands.given, number("alpha"), number("eps"), number("weight_decay"),
-                                     number("momentum"), number.given(operands));
+  return update.makeGiven<ir::RmspropUpdateOp>(operands.slots[0], buffer, mean, operands.lr,
+                                               ValueRange(operands.given), update("alpha"), update("eps"),
+                                               update("weight_decay"), update("momentum"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -115,11 +128,10 @@ static Operation *updateRmsprop(const Optimizer &rmsprop, OpBuilder &builder, Lo
 
 static Operation *updateAdagrad(const Optimizer &adagrad, OpBuilder &builder, Location location,
                                 const UpdateOperands &operands) {
-  Numbers number{adagrad, builder};
-  return ir::AdagradUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
-                                     operands.gradient, operands.slots[0], operands.step, operands.lr,
-                                     operands.given, number("lr_decay"), number("eps"),
-                                     number("weight_decay"), number.given(operands));
+  UpdateBuilder update{adagrad, builder, location, operands};
+  return update.makeGiven<ir::AdagradUpdateOp>(operands.slots[0], operands.step, operands.lr,
+                                               ValueRange(operands.given), update("lr_decay"), update("eps"),
+                                               update("weight_decay"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -131,11 +143,10 @@ static const SpecRange kFromZeroToOne = {"from 0 to 1",
 
 static Operation *updateAdadelta(const Optimizer &adadelta, OpBuilder &builder, Location location,
                                  const UpdateOperands &operands) {
-  Numbers number{adadelta, builder};
-  return ir::AdadeltaUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
-                                      operands.gradient, operands.slots[0], operands.slots[1], operands.lr,
-                                      operands.given, number("rho"), number("eps"), number("weight_decay"),
-                                      number.given(operands));
+  UpdateBuilder update{adadelta, builder, location, operands};
+  return update.makeGiven<ir::AdadeltaUpdateOp>(operands.slots[0], operands.slots[1], operands.lr,
+                                                ValueRange(operands.given), update("rho"), update("eps"),
+                                                update("weight_decay"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -144,11 +155,8 @@ static Operation *updateAdadelta(const Optimizer &adadelta, OpBuilder &builder, 
 
 static Operation *updateAdamax(const Optimizer &adamax, OpBuilder &builder, Location location,
                                const UpdateOperands &operands) {
-  Numbers number{adamax, builder};
-  return ir::AdamaxUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
-                                    operands.gradient, operands.slots[0], operands.slots[1], operands.step,
-                                    operands.lr, operands.given, number("beta1"), number("beta2"),
-                                    number("eps"), number("weight_decay"), number.given(operands));
+  UpdateBuilder update{adamax, builder, location, operands};
+  return update.makeMoments<ir::AdamaxUpdateOp, 2>();
 }
 
 //===----------------------------------------------------------------------===//
@@ -164,12 +172,9 @@ static SmallVector<OptimizerSlot> nadamSlots(RankedTensorType variable) {
 
 static Operation *updateNadam(const Optimizer &nadam, OpBuilder &builder, Location location,
                               const UpdateOperands &operands) {
-  Numbers number{nadam, builder};
-  return ir::NadamUpdateOp::create(
-      builder, location, resultTypes(operands), operands.weight, operands.gradient, operands.slots[0],
-      operands.slots[1], operands.slots[2], operands.step, operands.lr, operands.given, number("beta1"),
-      number("beta2"), number("eps"), number("weight_decay"), number("momentum_decay"),
-      nadam.flag("decoupled_weight_decay") ? builder.getUnitAttr() : UnitAttr(), number.given(operands));
+  UpdateBuilder update{nadam, builder, location, operands};
+  return update.makeMoments<ir::NadamUpdateOp, 3>(update("momentum_decay"),
+                                                  update.unitIf(nadam.flag("decoupled_weight_decay")));
 }
 
 //===----------------------------------------------------------------------===//
@@ -178,12 +183,8 @@ static Operation *updateNadam(const Optimizer &nadam, OpBuilder &builder, Locati
 
 static Operation *updateRadam(const Optimizer &radam, OpBuilder &builder, Location location,
                               const UpdateOperands &operands) {
-  Numbers number{radam, builder};
-  return ir::RadamUpdateOp::create(
-      builder, location, resultTypes(operands), operands.weight, operands.gradient, operands.slots[0],
-      operands.slots[1], operands.step, operands.lr, operands.given, number("beta1"), number("beta2"),
-      number("eps"), number("weight_decay"),
-      radam.flag("decoupled_weight_decay") ? builder.getUnitAttr() : UnitAttr(), number.given(operands));
+  UpdateBuilder update{radam, builder, location, operands};
+  return update.makeMoments<ir::RadamUpdateOp, 2>(update.unitIf(radam.flag("decoupled_weight_decay")));
 }
 
 //===----------------------------------------------------------------------===//
@@ -192,10 +193,9 @@ static Operation *updateRadam(const Optimizer &radam, OpBuilder &builder, Locati
 
 static Operation *updateLion(const Optimizer &lion, OpBuilder &builder, Location location,
                              const UpdateOperands &operands) {
-  Numbers number{lion, builder};
-  return ir::LionUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
-                                  operands.gradient, operands.slots[0], operands.lr, number("beta1"),
-                                  number("beta2"), number("weight_decay"));
+  UpdateBuilder update{lion, builder, location, operands};
+  return update.make<ir::LionUpdateOp>(operands.slots[0], operands.lr, update("beta1"), update("beta2"),
+                                       update("weight_decay"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -221,12 +221,11 @@ static double leastScale(const Optimizer &adafactor, Type element) {
 
 static Operation *updateAdafactor(const Optimizer &adafactor, OpBuilder &builder, Location location,
                                   const UpdateOperands &operands) {
-  Numbers number{adafactor, builder};
+  UpdateBuilder update{adafactor, builder, location, operands};
   double eps1 = leastScale(adafactor, getElementTypeOrSelf(operands.weight.getType()));
-  return ir::AdafactorUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
-                                       operands.gradient, operands.slots, operands.step, operands.lr,
-                                       number("beta2_decay"), builder.getF64FloatAttr(eps1), number("eps2"),
-                                       number("d"), number("weight_decay"));
+  return update.make<ir::AdafactorUpdateOp>(ValueRange(operands.slots), operands.step, operands.lr,
+                                            update("beta2_decay"), builder.getF64FloatAttr(eps1),
+                                            update("eps2"), update("d"), update("weight_decay"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -239,12 +238,11 @@ static const SpecRange kIterations = {"a whole number from 1 to 99", [](double n
 
 static Operation *updateMuon(const Optimizer &muon, OpBuilder &builder, Location location,
                              const UpdateOperands &operands) {
-  Numbers number{muon, builder};
+  UpdateBuilder update{muon, builder, location, operands};
   auto steps = static_cast<int64_t>(muon.number("ns_steps"));
-  return ir::MuonUpdateOp::create(builder, location, resultTypes(operands), operands.weight,
-                                  operands.gradient, operands.slots[0], operands.lr, number("momentum"),
-                                  number.flag("nesterov"), builder.getI64IntegerAttr(steps),
-                                  number("weight_decay"));
+  return update.make<ir::MuonUpdateOp>(operands.slots[0], operands.lr, update("momentum"),
+                                       update.flag("nesterov"), builder.getI64IntegerAttr(steps),
+                                       update("weight_decay"));
 }
 
 /// Defaults of both parts are the author's. `use_muon` is for groups: embeddings and heads are matrices, but
@@ -299,11 +297,7 @@ ArrayRef<OptimizerForm> optimizerForms() {
        adamSlots,
        updateAdam<false>,
        .givable = ir::AdamUpdateOp::getGivable},
-      {{"adamax", keysOf({{"lr", 2e-3, kNotNegative},
-                          {"beta1", 0.9, kBelowOne},
-                          {"beta2", 0.999, kBelowOne},
-                          {"eps", 1e-8, kNotNegative}},
-                         0.0, kDecayAll)},
+      {{"adamax", momentKeys(2e-3, {})},
        {{"exp_avg"}, {"exp_inf"}},
        updateAdamax,
        .givable = ir::AdamaxUpdateOp::getGivable},
@@ -321,24 +315,14 @@ ArrayRef<OptimizerForm> optimizerForms() {
        /*check=*/nullptr,
        /*otherSlots=*/nullptr,
        /*needsWhole=*/true},
-      {{"nadam", keysOf({{"lr", 2e-3, kNotNegative},
-                         {"beta1", 0.9, kBelowOne},
-                         {"beta2", 0.999, kBelowOne},
-                         {"eps", 1e-8, kNotNegative},
-                         {"momentum_decay", 4e-3, kNotNegative},
-                         {"decoupled_weight_decay", 0.0, kFlag}},
-                        0.0, kDecayAll)},
+      {{"nadam",
+        momentKeys(2e-3, {{"momentum_decay", 4e-3, kNotNegative}, {"decoupled_weight_decay", 0.0, kFlag}})},
        {{"exp_avg"}, {"exp_avg_sq"}},
        updateNadam,
        /*check=*/nullptr,
        nadamSlots,
        .givable = ir::NadamUpdateOp::getGivable},
-      {{"radam", keysOf({{"lr", 1e-3, kNotNegative},
-                         {"beta1", 0.9, kBelowOne},
-                         {"beta2", 0.999, kBelowOne},
-                         {"eps", 1e-8, kNotNegative},
-                         {"decoupled_weight_decay", 0.0, kFlag}},
-                        0.0, kDecayAll)},
+      {{"radam", momentKeys(1e-3, {{"decoupled_weight_decay", 0.0, kFlag}})},
        {{"exp_avg"}, {"exp_avg_sq"}},
        updateRadam,
        .givable = ir::RadamUpdateOp::getGivable},

@@ -18,6 +18,30 @@ static double numberOf(Update op, Operands x, StringRef name, const APFloat &att
   return attribute.convertToDouble();
 }
 
+/// The numbers of an update by running means of the gradient; step and rate are the operands from `first` on.
+struct Moments {
+  template <typename Update>
+  Moments(Update op, Operands x, size_t first)
+      : step(static_cast<double>(x[first].elements[0].integer)), lr(x[first + 1].elements[0].real),
+        decay(numberOf(op, x, "weight_decay", op.getWeightDecay())),
+        beta1(numberOf(op, x, "beta1", op.getBeta1())), beta2(numberOf(op, x, "beta2", op.getBeta2())),
+        eps(op.getEps().convertToDouble()) {}
+
+  /// The decay is a part of the gradient g or, apart from it, of the step.
+  void addDecay(bool isApart, double &w, double &g) const {
+    if (isApart)
+      w -= lr * decay * w;
+    else
+      g += decay * w;
+  }
+  void moveMean(double &m, double g) const { m = beta1 * m + (1 - beta1) * g; }
+  void moveSquare(double &v, double g) const { v = beta2 * v + (1 - beta2) * g * g; }
+  double correction1() const { return 1 - std::pow(beta1, step); }
+  double correction2() const { return 1 - std::pow(beta2, step); }
+
+  double step, lr, decay, beta1, beta2, eps;
+};
+
 /// torch.optim.SGD, as its documentation writes it.
 static Results sgdUpdate(ir::SgdUpdateOp op, Operands x) {
   bool hasBuffer = static_cast<bool>(op.getMomentumBuffer());
@@ -45,25 +69,18 @@ static Results sgdUpdate(ir::SgdUpdateOp op, Operands x) {
 static Results adamUpdate(ir::AdamUpdateOp op, Operands x) {
   bool hasMax = static_cast<bool>(op.getMaxExpAvgSq());
   Tensor weight = x[0], average = x[2], averageSquare = x[3], largest = hasMax ? x[4] : Tensor();
-  auto step = static_cast<double>(x[hasMax ? 5 : 4].elements[0].integer);
-  double lr = x[hasMax ? 6 : 5].elements[0].real;
-  double decay = numberOf(op, x, "weight_decay", op.getWeightDecay());
-  double beta1 = numberOf(op, x, "beta1", op.getBeta1()), beta2 = numberOf(op, x, "beta2", op.getBeta2());
-  double correction1 = 1 - std::pow(beta1, step), correction2 = 1 - std::pow(beta2, step);
+  const Moments by(op, x, hasMax ? 5 : 4);
   for (int64_t i = 0; i < weight.size(); ++i) {
     double &w = weight.elements[i].real, &m = average.elements[i].real, &v = averageSquare.elements[i].real;
     double g = x[1].elements[i].real;
-    if (op.getDecoupled())
-      w -= lr * decay * w;
-    else
-      g += decay * w;
-    m = beta1 * m + (1 - beta1) * g;
-    v = beta2 * v + (1 - beta2) * g * g;
+    by.addDecay(op.getDecoupled(), w, g);
+    by.moveMean(m, g);
+    by.moveSquare(v, g);
     double square = v;
     if (hasMax)
       square = largest.elements[i].real = std::max(largest.elements[i].real, v);
-    double mHat = m / correction1, vHat = square / correction2;
-    w -= lr * mHat / (std::sqrt(vHat) + op.getEps().convertToDouble());
+    double mHat = m / by.correction1(), vHat = square / by.correction2();
+    w -= by.lr * mHat / (std::sqrt(vHat) + by.eps);
   }
   Results results = {weight, average, averageSquare};
   if (hasMax)
@@ -138,16 +155,13 @@ static Results adadeltaUpdate(ir::AdadeltaUpdateOp op, Operands x) {
 /// torch.optim.Adamax, as its documentation writes it.
 static Results adamaxUpdate(ir::AdamaxUpdateOp op, Operands x) {
   Tensor weight = x[0], average = x[2], norm = x[3];
-  auto step = static_cast<double>(x[4].elements[0].integer);
-  double lr = x[5].elements[0].real, eps = op.getEps().convertToDouble();
-  double decay = numberOf(op, x, "weight_decay", op.getWeightDecay());
-  double beta1 = numberOf(op, x, "beta1", op.getBeta1()), beta2 = numberOf(op, x, "beta2", op.getBeta2());
+  const Moments by(op, x, 4);
   for (int64_t i = 0; i < weight.size(); ++i) {
     double &w = weight.elements[i].real, &m = average.elements[i].real, &u = norm.elements[i].real;
-    double g = x[1].elements[i].real + decay * w;
-    m = beta1 * m + (1 - beta1) * g;
-    u = std::max(beta2 * u, std::abs(g) + eps);
-    w -= lr / (1 - std::pow(beta1, step)) * m / u;
+    double g = x[1].elements[i].real + by.decay * w;
+    by.moveMean(m, g);
+    u = std::max(by.beta2 * u, std::abs(g) + by.eps);
+    w -= by.lr / by.correction1() * m / u;
   }
   return {weight, average, norm};
 }
@@ -155,25 +169,20 @@ static Results adamaxUpdate(ir::AdamaxUpdateOp op, Operands x) {
 /// torch.optim.NAdam, as its documentation writes it.
 static Results nadamUpdate(ir::NadamUpdateOp op, Operands x) {
   Tensor weight = x[0], average = x[2], averageSquare = x[3], product = x[4];
-  auto step = static_cast<double>(x[5].elements[0].integer);
-  double lr = x[6].elements[0].real, forgets = op.getMomentumDecay().convertToDouble();
-  double decay = numberOf(op, x, "weight_decay", op.getWeightDecay());
-  double beta1 = numberOf(op, x, "beta1", op.getBeta1()), beta2 = numberOf(op, x, "beta2", op.getBeta2());
-  double mu = beta1 * (1 - std::pow(0.96, step * forgets) / 2);
-  double next = beta1 * (1 - std::pow(0.96, (step + 1) * forgets) / 2);
+  const Moments by(op, x, 5);
+  double forgets = op.getMomentumDecay().convertToDouble();
+  double mu = by.beta1 * (1 - std::pow(0.96, by.step * forgets) / 2);
+  double next = by.beta1 * (1 - std::pow(0.96, (by.step + 1) * forgets) / 2);
   double &p = product.elements[0].real;
   p *= mu;
   for (int64_t i = 0; i < weight.size(); ++i) {
     double &w = weight.elements[i].real, &m = average.elements[i].real, &v = averageSquare.elements[i].real;
     double g = x[1].elements[i].real;
-    if (op.getDecoupled())
-      w -= lr * decay * w;
-    else
-      g += decay * w;
-    m = beta1 * m + (1 - beta1) * g;
-    v = beta2 * v + (1 - beta2) * g * g;
-    double size = std::sqrt(v / (1 - std::pow(beta2, step))) + op.getEps().convertToDouble();
-    w -= lr * ((1 - mu) / (1 - p) * g + next / (1 - p * next) * m) / size;
+    by.addDecay(op.getDecoupled(), w, g);
+    by.moveMean(m, g);
+    by.moveSquare(v, g);
+    double size = std::sqrt(v / by.correction2()) + by.eps;
+    w -= by.lr * ((1 - mu) / (1 - p) * g + next / (1 - p * next) * m) / size;
   }
   return {weight, average, averageSquare, product};
 }
@@ -181,24 +190,18 @@ static Results nadamUpdate(ir::NadamUpdateOp op, Operands x) {
 /// torch.optim.RAdam, as its documentation writes it.
 static Results radamUpdate(ir::RadamUpdateOp op, Operands x) {
   Tensor weight = x[0], average = x[2], averageSquare = x[3];
-  auto t = static_cast<double>(x[4].elements[0].integer);
-  double lr = x[5].elements[0].real, eps = op.getEps().convertToDouble();
-  double decay = numberOf(op, x, "weight_decay", op.getWeightDecay());
-  double beta1 = numberOf(op, x, "beta1", op.getBeta1()), beta2 = numberOf(op, x, "beta2", op.getBeta2());
-  double longest = 2 / (1 - beta2) - 1;
-  double length = longest - 2 * t * std::pow(beta2, t) / (1 - std::pow(beta2, t));
+  const Moments by(op, x, 4);
+  double longest = 2 / (1 - by.beta2) - 1;
+  double length = longest - 2 * by.step * std::pow(by.beta2, by.step) / by.correction2();
   double variance = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length);
   for (int64_t i = 0; i < weight.size(); ++i) {
     double &w = weight.elements[i].real, &m = average.elements[i].real, &v = averageSquare.elements[i].real;
     double g = x[1].elements[i].real;
-    if (op.getDecoupled())
-      w -= lr * decay * w;
-    else
-      g += decay * w;
-    m = beta1 * m + (1 - beta1) * g;
-    v = beta2 * v + (1 - beta2) * g * g;
-    double scale = std::sqrt(variance) * std::sqrt(1 - std::pow(beta2, t)) / (std::sqrt(v) + eps);
-    w -= lr * m / (1 - std::pow(beta1, t)) * (length > 5 ? scale : 1);
+    by.addDecay(op.getDecoupled(), w, g);
+    by.moveMean(m, g);
+    by.moveSquare(v, g);
+    double scale = std::sqrt(variance) * std::sqrt(by.correction2()) / (std::sqrt(v) + by.eps);
+    w -= by.lr * m / by.correction1() * (length > 5 ? scale : 1);
   }
   return {weight, average, averageSquare};
 }

@@ -24,6 +24,48 @@ static Expr runningMean(const UpdateNumber &rate, Expr old, Expr now) {
 }
 static Expr runningMean(double rate, Expr old, Expr now) { return rate * old + (1 - rate) * now; }
 
+namespace {
+
+/// What updates by running means of the gradient share. `op` has beta1, beta2 and a decay.
+struct Moments {
+  template <typename Update>
+  Moments(OpBuilder &builder, Update op)
+      : weight(builder, op.getLoc(), op.getWeight()), gradient(weight.at(op.getGradient())),
+        beta1(updateNumber(op, weight, "beta1", op.getBeta1())),
+        beta2(updateNumber(op, weight, "beta2", op.getBeta2())),
+        decay(updateNumber(op, weight, "weight_decay", op.getWeightDecay())) {}
+
+  void decayGradient() { gradient = withDecay(gradient, weight, decay); }
+  void decayApart(Expr lr) { weight = decayed(weight, lr, decay); }
+
+  Expr first(Value old) const { return withoutDenormals(runningMean(beta1, weight.at(old), gradient)); }
+  Expr second(Value old) const {
+    return withoutDenormals(runningMean(beta2, weight.at(old), gradient * gradient));
+  }
+
+  Expr weight, gradient;
+  UpdateNumber beta1, beta2, decay;
+};
+
+/// Step and rate as f64, and what a running mean of so many steps falls short by.
+struct Clock {
+  template <typename Update>
+  Clock(const Moments &moments, Update op)
+      : step(asF64(moments.weight.at(op.getStep()))), lr(asF64(moments.weight.at(op.getLr()))) {}
+
+  Expr power(const UpdateNumber &beta) const { return pow(beta.beside(step), step); }
+  Expr correction(const UpdateNumber &beta) const { return 1 - power(beta); }
+
+  Expr step, lr;
+};
+
+/// Decay as the op has it, by the weight or the gradient.
+template <typename Update> void decay(Moments &moments, Update op, Expr lr) {
+  op.getDecoupled() ? moments.decayApart(lr) : moments.decayGradient();
+}
+
+} // namespace
+
 SmallVector<Value> SgdUpdateOp::decompose(OpBuilder &builder) {
   Expr weight(builder, getLoc(), getWeight());
   UpdateNumber decay = updateNumber(*this, weight, "weight_decay", getWeightDecay());
@@ -41,26 +83,19 @@ SmallVector<Value> SgdUpdateOp::decompose(OpBuilder &builder) {
 }
 
 SmallVector<Value> AdamUpdateOp::decompose(OpBuilder &builder) {
-  Expr weight(builder, getLoc(), getWeight()), gradient = weight.at(getGradient());
-  UpdateNumber beta1 = updateNumber(*this, weight, "beta1", getBeta1());
-  UpdateNumber beta2 = updateNumber(*this, weight, "beta2", getBeta2());
-  UpdateNumber decay = updateNumber(*this, weight, "weight_decay", getWeightDecay());
-  Expr step = asF64(weight.at(getStep())), lr = asF64(weight.at(getLr()));
-  auto correction = [&](const UpdateNumber &beta) { return 1 - pow(beta.beside(step), step); };
-
-  if (getDecoupled())
-    weight = decayed(weight, lr, decay);
-  else
-    gradient = withDecay(gradient, weight, decay);
-  Expr average = withoutDenormals(runningMean(beta1, weight.at(getExpAvg()), gradient));
-  Expr averageSquare = withoutDenormals(runningMean(beta2, weight.at(getExpAvgSq()), gradient * gradient));
-  Expr square = getMaxExpAvgSq() ? max(weight.at(getMaxExpAvgSq()), averageSquare) : averageSquare; // AMSGrad
+  Moments moments(builder, *this);
+  Clock clock(moments, *this);
+  decay(moments, *this, clock.lr);
+  Expr average = moments.first(getExpAvg()), averageSquare = moments.second(getExpAvgSq());
+  Expr square = averageSquare;
+  if (getMaxExpAvgSq()) // AMSGrad
+    square = max(moments.weight.at(getMaxExpAvgSq()), averageSquare);
   // The root of the second correction divides root and eps alike and so becomes a factor of both step and
   // eps, two scalars (Kingma and Ba 2015, end of section 2): an element takes one division instead of two.
-  Expr root = sqrt(correction(beta2));
-  Expr denominator = sqrt(square) + spreadLike(weight, getEps().convertToDouble() * root);
-  Expr stepSize = spreadLike(weight, lr * root / correction(beta1));
-  SmallVector<Value> updated = {weight - stepSize * (average / denominator), average, averageSquare};
+  Expr root = sqrt(clock.correction(moments.beta2));
+  Expr denominator = sqrt(square) + spreadLike(moments.weight, getEps().convertToDouble() * root);
+  Expr stepSize = spreadLike(moments.weight, clock.lr * root / clock.correction(moments.beta1));
+  SmallVector<Value> updated = {moments.weight - stepSize * (average / denominator), average, averageSquare};
   if (getMaxExpAvgSq())
     updated.push_back(square);
   return updated;
@@ -112,67 +147,54 @@ SmallVector<Value> AdadeltaUpdateOp::decompose(OpBuilder &builder) {
 }
 
 SmallVector<Value> AdamaxUpdateOp::decompose(OpBuilder &builder) {
-  Expr weight(builder, getLoc(), getWeight());
-  UpdateNumber beta1 = updateNumber(*this, weight, "beta1", getBeta1());
-  UpdateNumber beta2 = updateNumber(*this, weight, "beta2", getBeta2());
-  UpdateNumber decay = updateNumber(*this, weight, "weight_decay", getWeightDecay());
-  Expr gradient = withDecay(weight.at(getGradient()), weight, decay);
-  Expr step = asF64(weight.at(getStep())), lr = asF64(weight.at(getLr()));
-  Expr average = withoutDenormals(runningMean(beta1, weight.at(getExpAvg()), gradient));
-  Expr size = gradient.make<AbsOp>(gradient.value()) + getEps().convertToDouble();
-  Expr norm = withoutDenormals(max(beta2 * weight.at(getExpInf()), size));
-  Expr stepSize = spreadLike(weight, lr / (1 - pow(beta1.beside(step), step)));
-  return {weight - stepSize * (average / norm), average, norm};
+  Moments moments(builder, *this);
+  moments.decayGradient();
+  Clock clock(moments, *this);
+  Expr average = moments.first(getExpAvg());
+  Expr size = moments.gradient.make<AbsOp>(moments.gradient.value()) + getEps().convertToDouble();
+  Expr norm = withoutDenormals(max(moments.beta2 * moments.weight.at(getExpInf()), size));
+  Expr stepSize = spreadLike(moments.weight, clock.lr / clock.correction(moments.beta1));
+  return {moments.weight - stepSize * (average / norm), average, norm};
 }
 
 SmallVector<Value> NadamUpdateOp::decompose(OpBuilder &builder) {
-  Expr weight(builder, getLoc(), getWeight()), gradient = weight.at(getGradient());
-  UpdateNumber beta1 = updateNumber(*this, weight, "beta1", getBeta1());
-  UpdateNumber beta2 = updateNumber(*this, weight, "beta2", getBeta2());
-  UpdateNumber decay = updateNumber(*this, weight, "weight_decay", getWeightDecay());
-  Expr step = asF64(weight.at(getStep())), lr = asF64(weight.at(getLr()));
+  Moments moments(builder, *this);
+  Clock clock(moments, *this);
   double forgets = std::pow(0.96, getMomentumDecay().convertToDouble()); // 0.96^(t · d) is (0.96^d)^t.
-  auto mu = [&](Expr t) { return beta1.beside(step) * (1 - 0.5 * pow(t.constant(forgets), t)); };
-  Expr now = mu(step), next = mu(step + 1), product = asF64(weight.at(getMuProduct())) * now;
+  auto mu = [&](Expr t) {
+    return moments.beta1.beside(clock.step) * (1 - 0.5 * pow(t.constant(forgets), t));
+  };
+  Expr now = mu(clock.step), next = mu(clock.step + 1);
+  Expr product = asF64(moments.weight.at(getMuProduct())) * now;
 
-  if (getDecoupled())
-    weight = decayed(weight, lr, decay);
-  else
-    gradient = withDecay(gradient, weight, decay);
-  Expr average = withoutDenormals(runningMean(beta1, weight.at(getExpAvg()), gradient));
-  Expr square = withoutDenormals(runningMean(beta2, weight.at(getExpAvgSq()), gradient * gradient));
+  decay(moments, *this, clock.lr);
+  Expr average = moments.first(getExpAvg()), square = moments.second(getExpAvgSq());
   // As in AdamUpdateOp the root of the correction goes to scalars.
-  Expr root = sqrt(1 - pow(beta2.beside(step), step));
-  Expr denominator = sqrt(square) + spreadLike(weight, getEps().convertToDouble() * root);
-  Expr ofGradient = spreadLike(weight, lr * root * (1 - now) / (1 - product));
-  Expr ofAverage = spreadLike(weight, lr * root * next / (1 - product * next));
-  Expr direction = (ofGradient * gradient + ofAverage * average) / denominator;
-  return {weight - direction, average, square, cast(product, getElementTypeOrSelf(getMuProduct().getType()))};
+  Expr root = sqrt(clock.correction(moments.beta2));
+  Expr denominator = sqrt(square) + spreadLike(moments.weight, getEps().convertToDouble() * root);
+  Expr ofGradient = spreadLike(moments.weight, clock.lr * root * (1 - now) / (1 - product));
+  Expr ofAverage = spreadLike(moments.weight, clock.lr * root * next / (1 - product * next));
+  Expr direction = (ofGradient * moments.gradient + ofAverage * average) / denominator;
+  return {moments.weight - direction, average, square,
+          cast(product, getElementTypeOrSelf(getMuProduct().getType()))};
 }
 
 SmallVector<Value> RadamUpdateOp::decompose(OpBuilder &builder) {
-  Expr weight(builder, getLoc(), getWeight()), gradient = weight.at(getGradient());
-  UpdateNumber beta1 = updateNumber(*this, weight, "beta1", getBeta1());
-  UpdateNumber beta2 = updateNumber(*this, weight, "beta2", getBeta2());
-  UpdateNumber decay = updateNumber(*this, weight, "weight_decay", getWeightDecay());
-  Expr step = asF64(weight.at(getStep())), lr = asF64(weight.at(getLr()));
-  if (getDecoupled())
-    weight = decayed(weight, lr, decay);
-  else
-    gradient = withDecay(gradient, weight, decay);
-  Expr average = withoutDenormals(runningMean(beta1, weight.at(getExpAvg()), gradient));
-  Expr square = withoutDenormals(runningMean(beta2, weight.at(getExpAvgSq()), gradient * gradient));
+  Moments moments(builder, *this);
+  Clock clock(moments, *this);
+  decay(moments, *this, clock.lr);
+  Expr average = moments.first(getExpAvg()), square = moments.second(getExpAvgSq());
 
-  Expr power = pow(beta2.beside(step), step);
-  Expr longest = 2 / (1 - beta2.beside(step)) - 1;
-  Expr length = longest - 2 * step * power / (1 - power);
+  Expr power = clock.power(moments.beta2);
+  Expr longest = 2 / (1 - moments.beta2.beside(clock.step)) - 1;
+  Expr length = longest - 2 * clock.step * power / (1 - power);
   Expr variance = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length);
   Expr isSure = length > 5;
-  Expr rectified = spreadLike(weight, sqrt(select(isSure, variance * (1 - power), 0)));
-  Expr scale = select(broadcastScalar(isSure, weight.shape()),
+  Expr rectified = spreadLike(moments.weight, sqrt(select(isSure, variance * (1 - power), 0)));
+  Expr scale = select(broadcastScalar(isSure, moments.weight.shape()),
                       rectified / (sqrt(square) + getEps().convertToDouble()), 1);
-  Expr stepSize = spreadLike(weight, lr / (1 - pow(beta1.beside(step), step)));
-  return {weight - stepSize * average * scale, average, square};
+  Expr stepSize = spreadLike(moments.weight, clock.lr / clock.correction(moments.beta1));
+  return {moments.weight - stepSize * average * scale, average, square};
 }
 
 SmallVector<Value> LionUpdateOp::decompose(OpBuilder &builder) {

@@ -79,6 +79,27 @@ static LogicalResult checkCountable(Operation *op, StringRef label, Value weight
                            << "]";
 }
 
+/// What updates by running means of the gradient have in common, each constraint under the same number:
+/// tensors like the weight (C1), scalars (C2), rates of two means (C3) and numbers of at least 0 (C4); and
+/// what may be given, under `given`.
+template <typename Update>
+static LogicalResult checkMoments(Update op, StringRef given, ArrayRef<NamedValue> moments,
+                                  ArrayRef<NamedValue> scalars = {}, ArrayRef<NamedNumber> numbers = {}) {
+  const std::string name = op->getName().stripDialect().str() + "_";
+  SmallVector<NamedValue> tensors = {{"gradient", op.getGradient()}, {"new weight", op.getNewWeight()}};
+  llvm::append_range(tensors, moments);
+  SmallVector<NamedValue> allScalars(scalars);
+  allScalars.append({{"step", op.getStep()}, {"lr", op.getLr()}});
+  SmallVector<NamedNumber> allNumbers = {{"eps", op.getEps()}, {"weight_decay", op.getWeightDecay()}};
+  llvm::append_range(allNumbers, numbers);
+  return success(
+      succeeded(checkTensors(op, name + "C1", op.getWeight().getType(), tensors)) &&
+      succeeded(checkScalars(op, name + "C2", allScalars)) &&
+      succeeded(checkRates(op, name + "C3", {{"beta1", op.getBeta1()}, {"beta2", op.getBeta2()}})) &&
+      succeeded(checkGiven(op, name + given.str())) &&
+      succeeded(checkNotNegative(op, name + "C4", allNumbers)));
+}
+
 //===----------------------------------------------------------------------===//
 // Numbers that may be given
 //===----------------------------------------------------------------------===//
@@ -126,22 +147,14 @@ LogicalResult SgdUpdateOp::verify() {
 }
 
 LogicalResult AdamUpdateOp::verify() {
-  if (failed(checkNeeded<AdamUpdateOp>(getLoc(), *this, {0, 1, 2, 3, 5, 6})))
-    return failure();
-  if (failed(checkGiven(*this, "adam_update_C6")) ||
-      failed(checkTensors(*this, "adam_update_C1", getWeight().getType(),
-                          {{"gradient", getGradient()},
-                           {"first moment", getExpAvg()},
+  if (failed(checkNeeded<AdamUpdateOp>(getLoc(), *this, {0, 1, 2, 3, 5, 6})) ||
+      failed(checkMoments(*this, "C6",
+                          {{"first moment", getExpAvg()},
                            {"second moment", getExpAvgSq()},
                            {"largest second moment", getMaxExpAvgSq()},
-                           {"new weight", getNewWeight()},
                            {"new first moment", getNewExpAvg()},
                            {"new second moment", getNewExpAvgSq()},
-                           {"new largest second moment", getNewMaxExpAvgSq()}})) ||
-      failed(checkScalars(*this, "adam_update_C2", {{"step", getStep()}, {"lr", getLr()}})) ||
-      failed(checkRates(*this, "adam_update_C3", {{"beta1", getBeta1()}, {"beta2", getBeta2()}})) ||
-      failed(
-          checkNotNegative(*this, "adam_update_C4", {{"eps", getEps()}, {"weight_decay", getWeightDecay()}})))
+                           {"new largest second moment", getNewMaxExpAvgSq()}})))
     return failure();
   if (!getMaxExpAvgSq() == !getNewMaxExpAvgSq())
     return success();
@@ -208,53 +221,31 @@ LogicalResult AdadeltaUpdateOp::verify() {
 }
 
 LogicalResult AdamaxUpdateOp::verify() {
-  if (failed(checkTensors(*this, "adamax_update_C1", getWeight().getType(),
-                          {{"gradient", getGradient()},
-                           {"exp_avg", getExpAvg()},
-                           {"exp_inf", getExpInf()},
-                           {"new weight", getNewWeight()},
-                           {"new exp_avg", getNewExpAvg()},
-                           {"new exp_inf", getNewExpInf()}})) ||
-      failed(checkScalars(*this, "adamax_update_C2", {{"step", getStep()}, {"lr", getLr()}})) ||
-      failed(checkRates(*this, "adamax_update_C3", {{"beta1", getBeta1()}, {"beta2", getBeta2()}})) ||
-      failed(checkGiven(*this, "adamax_update_C5")))
-    return failure();
-  return checkNotNegative(*this, "adamax_update_C4", {{"eps", getEps()}, {"weight_decay", getWeightDecay()}});
+  return checkMoments(*this, "C5",
+                      {{"exp_avg", getExpAvg()},
+                       {"exp_inf", getExpInf()},
+                       {"new exp_avg", getNewExpAvg()},
+                       {"new exp_inf", getNewExpInf()}});
 }
 
 LogicalResult NadamUpdateOp::verify() {
-  if (failed(checkTensors(*this, "nadam_update_C1", getWeight().getType(),
-                          {{"gradient", getGradient()},
-                           {"first moment", getExpAvg()},
+  if (failed(checkMoments(*this, "C5",
+                          {{"first moment", getExpAvg()},
                            {"second moment", getExpAvgSq()},
-                           {"new weight", getNewWeight()},
                            {"new first moment", getNewExpAvg()},
-                           {"new second moment", getNewExpAvgSq()}})) ||
-      failed(checkScalars(*this, "nadam_update_C2",
-                          {{"mu_product", getMuProduct()}, {"step", getStep()}, {"lr", getLr()}})) ||
-      failed(checkTensors(*this, "nadam_update_C2", getMuProduct().getType(),
-                          {{"new mu_product", getNewMuProduct()}})) ||
-      failed(checkRates(*this, "nadam_update_C3", {{"beta1", getBeta1()}, {"beta2", getBeta2()}})) ||
-      failed(checkGiven(*this, "nadam_update_C5")))
+                           {"new second moment", getNewExpAvgSq()}},
+                          {{"mu_product", getMuProduct()}}, {{"momentum_decay", getMomentumDecay()}})))
     return failure();
-  return checkNotNegative(
-      *this, "nadam_update_C4",
-      {{"eps", getEps()}, {"weight_decay", getWeightDecay()}, {"momentum_decay", getMomentumDecay()}});
+  return checkTensors(*this, "nadam_update_C2", getMuProduct().getType(),
+                      {{"new mu_product", getNewMuProduct()}});
 }
 
 LogicalResult RadamUpdateOp::verify() {
-  if (failed(checkTensors(*this, "radam_update_C1", getWeight().getType(),
-                          {{"gradient", getGradient()},
-                           {"first moment", getExpAvg()},
-                           {"second moment", getExpAvgSq()},
-                           {"new weight", getNewWeight()},
-                           {"new first moment", getNewExpAvg()},
-                           {"new second moment", getNewExpAvgSq()}})) ||
-      failed(checkScalars(*this, "radam_update_C2", {{"step", getStep()}, {"lr", getLr()}})) ||
-      failed(checkRates(*this, "radam_update_C3", {{"beta1", getBeta1()}, {"beta2", getBeta2()}})) ||
-      failed(checkGiven(*this, "radam_update_C5")))
-    return failure();
-  return checkNotNegative(*this, "radam_update_C4", {{"eps", getEps()}, {"weight_decay", getWeightDecay()}});
+  return checkMoments(*this, "C5",
+                      {{"first moment", getExpAvg()},
+                       {"second moment", getExpAvgSq()},
+                       {"new first moment", getNewExpAvg()},
+                       {"new second moment", getNewExpAvgSq()}});
 }
 
 LogicalResult LionUpdateOp::verify() {
@@ -323,55 +314,43 @@ LogicalResult MuonUpdateOp::verify() {
 // Costs
 //===----------------------------------------------------------------------===//
 
+/// So many for each element, and two for a decay that is part of the gradient.
+template <typename Update> static int64_t flopsOf(Update op, int64_t perElement) {
+  return (perElement + (op.getWeightDecay().isZero() ? 0 : 2)) * elementCount(op.getWeight().getType());
+}
+
 /// Weight decay (2), momentum (3), nesterov (2) and the step itself (2), for each element.
 int64_t SgdUpdateOp::getFlops() {
-  int64_t perElement =
-      2 + (getWeightDecay().isZero() ? 0 : 2) + (getMomentumBuffer() ? 3 : 0) + (getNesterov() ? 2 : 0);
-  return perElement * elementCount(getWeight().getType());
+  return flopsOf(*this, 2 + (getMomentumBuffer() ? 3 : 0) + (getNesterov() ? 2 : 0));
 }
 
 /// Both moments (3 and 4), the denominator (3), the step (3), weight decay (2) and the larger moment (1), for
 /// each element.
-int64_t AdamUpdateOp::getFlops() {
-  return (13 + (getWeightDecay().isZero() ? 0 : 2) + (getMaxExpAvgSq() ? 1 : 0)) *
-         elementCount(getWeight().getType());
-}
+int64_t AdamUpdateOp::getFlops() { return flopsOf(*this, 13 + (getMaxExpAvgSq() ? 1 : 0)); }
 
 /// The mean square (4), its root and the quotient (3), the step (2), weight decay (2), centering (5) and
 /// momentum (2), for each element.
 int64_t RmspropUpdateOp::getFlops() {
-  int64_t perElement =
-      9 + (getWeightDecay().isZero() ? 0 : 2) + (getGradAvg() ? 5 : 0) + (getMomentumBuffer() ? 2 : 0);
-  return perElement * elementCount(getWeight().getType());
+  return flopsOf(*this, 9 + (getGradAvg() ? 5 : 0) + (getMomentumBuffer() ? 2 : 0));
 }
 
 /// The sum of squares (2), its root and the quotient (3), the step (2) and weight decay (2), for each
 /// element.
-int64_t AdagradUpdateOp::getFlops() {
-  return (7 + (getWeightDecay().isZero() ? 0 : 2)) * elementCount(getWeight().getType());
-}
+int64_t AdagradUpdateOp::getFlops() { return flopsOf(*this, 7); }
 
 /// The mean squares (4 each), two roots, the quotient and its product (6), the step (2) and weight decay (2),
 /// for each element.
-int64_t AdadeltaUpdateOp::getFlops() {
-  return (16 + (getWeightDecay().isZero() ? 0 : 2)) * elementCount(getWeight().getType());
-}
+int64_t AdadeltaUpdateOp::getFlops() { return flopsOf(*this, 16); }
 
 /// The mean (3), the norm (4), the step (3) and weight decay (2), for each element.
-int64_t AdamaxUpdateOp::getFlops() {
-  return (10 + (getWeightDecay().isZero() ? 0 : 2)) * elementCount(getWeight().getType());
-}
+int64_t AdamaxUpdateOp::getFlops() { return flopsOf(*this, 10); }
 
 /// Both moments (3 and 4), the denominator (3), the step (6) and weight decay (2), for each element.
-int64_t NadamUpdateOp::getFlops() {
-  return (16 + (getWeightDecay().isZero() ? 0 : 2)) * elementCount(getWeight().getType());
-}
+int64_t NadamUpdateOp::getFlops() { return flopsOf(*this, 16); }
 
 /// Both moments (3 and 4), the denominator (2), the choice (2), the step (3) and weight decay (2), for each
 /// element.
-int64_t RadamUpdateOp::getFlops() {
-  return (14 + (getWeightDecay().isZero() ? 0 : 2)) * elementCount(getWeight().getType());
-}
+int64_t RadamUpdateOp::getFlops() { return flopsOf(*this, 14); }
 
 /// Two means (3 each), the sign (1), the step (2) and weight decay (1), for each element.
 int64_t LionUpdateOp::getFlops() {
