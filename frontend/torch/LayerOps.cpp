@@ -346,7 +346,16 @@ void lowerInstanceNorm(OpScope &op) {
 // Tables
 //===----------------------------------------------------------------------===//
 
-/// The rows that indices name. The row `padding_idx` gets no gradient.
+/// How many of the indices are the same, for each.
+Tensor howOften(const Tensor &indices, DataType type) {
+  const int64_t count = onnx::countOf(indices.shape(), 0, indices.rank());
+  Tensor rows = reshape(indices, {count, 1}), columns = reshape(indices, {1, count});
+  Tensor isSame = compare("eq", broadcastTo(rows, {count, count}), broadcastTo(columns, {count, count}));
+  return reshape(reduce("sum", cast(isSame, type), {1}, /*keep=*/false), indices.shape());
+}
+
+/// The rows that indices name. The row `padding_idx` gets no gradient. A sparse gradient has a dense one's
+/// numbers.
 void lowerEmbedding(OpScope &op) {
   Tensor table = op.tensor("weight"), indices = op.tensor("indices");
   if (!table || !indices)
@@ -356,7 +365,12 @@ void lowerEmbedding(OpScope &op) {
     Tensor row = onnx::iota(op.emitter, {table.extent(0), 1}, DataType::i64, 0);
     table = select(compare("eq", row, static_cast<double>(padding)), unary("stop_gradient", table), table);
   }
-  op.output(op.emitter.op("gather", {table, indices}, op.emitter.attribute("dim", int64_t{0})));
+  Tensor rows = op.emitter.op("gather", {table, indices}, op.emitter.attribute("dim", int64_t{0}));
+  if (op.flag("scale_grad_by_freq", false)) {
+    Tensor kept = unary("stop_gradient", rows);
+    rows = kept + (rows - kept) / unsqueeze(howOften(indices, rows.type()), {indices.rank()});
+  }
+  op.output(rows);
 }
 
 } // namespace
@@ -400,7 +414,8 @@ void addLayers(OpTable &table) {
   table["instance_norm.default"] = {lowerInstanceNorm,
                                     {"input", "weight", "bias", "running_mean", "running_var",
                                      "use_input_stats", "momentum", "eps", "cudnn_enabled"}};
-  table["embedding.default"] = {lowerEmbedding, {"weight", "indices", "padding_idx"}};
+  table["embedding.default"] = {lowerEmbedding,
+                                {"weight", "indices", "padding_idx", "scale_grad_by_freq", "sparse"}};
 }
 
 } // namespace gpuc::torch

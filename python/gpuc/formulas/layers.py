@@ -84,22 +84,6 @@ def bilinear(input1, input2, weight, bias=None):
 #
 
 
-def how_often(indices, extent, dtype):
-    return torch.zeros(extent, dtype=dtype).index_add(0, indices.flatten(), torch.ones(indices.numel(), dtype=dtype))[indices]
-
-
-@formula(aten.embedding.default)
-def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
-    """A sparse gradient has the numbers of a dense one."""
-    if not scale_grad_by_freq and not sparse:
-        return NotImplemented
-    rows = aten.embedding(weight, indices, padding_idx)
-    if not scale_grad_by_freq:
-        return rows
-    kept = rows.detach()
-    return kept + (rows - kept) / how_often(indices, weight.shape[0], weight.dtype).unsqueeze(-1)
-
-
 @formula(aten._embedding_bag.default, aten._embedding_bag_forward_only.default)
 def embedding_bag(
     weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=-1
