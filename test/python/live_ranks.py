@@ -262,7 +262,7 @@ class Case(OnRanks):
 
     def test_what_is_refused(self):
         for each in self.ranks("other_rates", fails=True):
-            self.assertIn("ranks 0 and 1 have another rates of the optimizer, [0.01] and [1.01]", each["error"])
+            self.assertIn("ranks 0 and 1 have another rates of the optimizer, [0.01, 0.9, 0.999, 0.01] and [1.01, 0.9, 0.999, 0.01]", each["error"])
         waiting, failing = self.ranks("other_sampler", fails=True)
         self.assertIn("loader's sampler is for rank 0 of 2, and this is rank 1 of 2: give it num_replicas", failing["error"])
         self.assertIn("rank 1 failed: loader's sampler", waiting["error"])
