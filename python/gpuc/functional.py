@@ -32,8 +32,11 @@ class Rules:
         table = torch.export.default_decompositions().items()
         return {**{op: rule for op, rule in table if name_of(op) not in self.known}, **FORMULAS}
 
-    def take_apart(self, op):
-        return op in FORMULAS or (name_of(op) not in self.known and (is_composite(op) or op in self.table))
+    def take_apart(self, node):
+        op = op_without_writing(node.target)
+        if name_of(op) in self.known:  # A formula may be for some of its cases alone.
+            return op in FORMULAS and on_fakes(node, FORMULAS[op]) is not NotImplemented
+        return is_composite(op) or op in self.table
 
 
 def functional(program, rules):
@@ -95,8 +98,7 @@ def ops_to_take_apart(program, rules):
             return None
         if node.op != "call_function" or node.target is operator.getitem or node in constants:
             continue
-        op = op_without_writing(node.target)
-        if node.users and rules.take_apart(op):
+        if node.users and rules.take_apart(node):
             others.append(node)
     return others if are_read_as_written(program) else None
 
@@ -164,11 +166,15 @@ def takes_the_same(writing, other):
 
 def gives_the_same(node, op):
     """Not so where what is written is rounded to the type of where it goes."""
-    args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda each: each.meta["val"])
-    written = args[0]
-    with written.fake_mode:
-        result = op(*args, **kwargs)
+    written, result = node.args[0].meta["val"], on_fakes(node, op)
     return result.dtype == written.dtype and result.shape == written.shape
+
+
+def on_fakes(node, function):
+    """Of the op's operands, without numbers."""
+    args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda each: each.meta["val"])
+    with values_of(node)[0].fake_mode:
+        return function(*args, **kwargs)
 
 
 def name_of(op):

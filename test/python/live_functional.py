@@ -208,6 +208,12 @@ class Rewritten(unittest.TestCase):
             with self.subTest(forward.__name__):
                 self.assertEqual(self.gives_the_same(Written(forward).double(), nn.MSELoss(), *self.batch), [False, False])
 
+    def test_a_known_op_stays_where_its_formula_is_for_other_cases(self):
+        """No graph is made of it."""
+        net, (x, y) = nn.Sequential(nn.AvgPool2d(2), nn.Linear(3, 6)).double(), self.batch
+        with mock.patch.object(functional, "in_a_bag", side_effect=AssertionError):
+            text_of(net, nn.MSELoss(), x.reshape(2, 1, 2, 6), y[:2].reshape(2, 1, 1, 6))
+
     def test_what_is_left_to_torch(self):
         for forward in BY_TORCH:
             with self.subTest(forward.__name__):
