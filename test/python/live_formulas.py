@@ -1,6 +1,7 @@
 """What the package makes other ops of (gpuc/formulas), and values that PyTorch asks for: next to eager PyTorch. By a Python with torch."""
 
 import copy
+import math
 import unittest
 import warnings
 
@@ -175,6 +176,22 @@ class Formulas(Case):
             return sum(torch.tanh(each).mul(torch.arange(each.numel()).view(each.shape)).mean() for each in found) / 99
 
         self.trains(body)
+
+    def test_an_exponential_that_is_too_far_away(self):
+        """Its terms would give numbers like any other."""
+
+        class Exponential(nn.Module):
+            def __init__(self, scale):
+                super().__init__()
+                self.weight = nn.Parameter(scale * torch.tensor([[0.0, -1.0], [1.0, 0.0]]).double())
+
+            def forward(self, x):
+                return x @ torch.linalg.matrix_exp(self.weight)
+
+        x, y = torch.ones(3, 2).double(), torch.zeros(3, 2).double()
+        near, far = (float(gpuc.compile(Exponential(scale), nn.MSELoss(), "sgd:lr=0", (x, y))(x, y)) for scale in (2e3, 2e4))
+        self.assertAlmostEqual(near, 1.0, delta=1e-9)  # A rotation.
+        self.assertTrue(math.isnan(far), far)
 
     def test_orthogonal_weights(self):
         """As torch.nn.utils.parametrizations makes them, in each of its ways."""

@@ -233,7 +233,7 @@ def matrix_exp(self):
         result = unit + part @ result / number
     for number in range(MOST_SQUARES):
         result = torch.where(number < halves, result @ result, result)
-    return result
+    return torch.where(size > 2.0 ** (MOST_SQUARES - 1), float("nan"), result)  # Where the part is too large for its terms.
 
 
 @formula(aten.addbmm.default)
