@@ -162,18 +162,18 @@ class Machines(ToolTest):
             self.assertAlmostEqual((many - few) / 4 / gradients, 1, delta=0.1)
         self.assertEqual(sha256(saved), self.own_bits(ranks=4))
 
-    def test_one_that_dies_on_the_other_machine_is_named_by_both_ranks(self):
+    def test_one_of_two_that_dies_on_the_other_machine_is_named(self):
         folder, key = self.path("checkpoints"), str(os.getpid())
         os.environ["GPUC_TEST_LAUNCH"] = key
         self.addCleanup(os.environ.pop, "GPUC_TEST_LAUNCH")
         first, second = self.start_two_each("--steps=100000000", "--checkpoint-dir=" + folder, "--checkpoint-every=20")
         self.wait_for_checkpoint(folder, first)
         os.kill(ranks_of(key, TRAIN)[3], signal.SIGKILL)
-        for process, ranks in ((first, (0, 1)), (second, (2,))):
+        for process in (first, second):
             _, errors = process.communicate(timeout=30)
             self.assertNotEqual(process.returncode, 0)
-            for rank in ranks:
-                self.assertRegex(errors, rf"rank {rank} waits in collective \d+, but rank ")
+            # Who waits for it says so; who is between two collectives has it from its neighbour, and what both say is said once.
+            self.assertRegex(errors, r"error: step \d+: rank ")
             self.assertRegex(errors, "rank 3 has (died|ended)")
 
     def wait_for_checkpoint(self, folder, process):
