@@ -128,8 +128,8 @@ class Masks(unittest.TestCase):
                 net.mask[4, 0] = eager.mask[4, 0] = hidden
 
 
-class Loop(unittest.TestCase):
-    """What a training loop does around the step."""
+class OfOneNet(unittest.TestCase):
+    """Tests of a net, a loss, an optimizer and a batch."""
 
     def setUp(self):
         torch.manual_seed(0)
@@ -139,6 +139,10 @@ class Loop(unittest.TestCase):
 
     def compile(self, **options):
         return gpuc.compile(self.net, self.loss, self.optimizer, self.batch, **options)
+
+
+class Loop(OfOneNet):
+    """What a training loop does around the step."""
 
     def test_compiled_again(self):
         """What the optimizer keeps goes on, as of another batch size."""

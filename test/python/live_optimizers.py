@@ -12,20 +12,11 @@ from torch import nn
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import gpuc  # noqa: E402
-from live import largest_difference, twin  # noqa: E402
+from live import OfOneNet, largest_difference, twin  # noqa: E402
 from modules import Mlp, eager_losses  # noqa: E402
 
 
-class Optimizers(unittest.TestCase):
-    def setUp(self):
-        torch.manual_seed(0)
-        self.net, self.loss = Mlp().double(), nn.CrossEntropyLoss()
-        self.batch = torch.randn(4, 6, dtype=torch.float64), torch.randint(0, 3, (4,))
-        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.5)
-
-    def compile(self, **options):
-        return gpuc.compile(self.net, self.loss, self.optimizer, self.batch, **options)
-
+class Optimizers(OfOneNet):
     def test_a_scheduler(self):
         eager = twin(self.net)
         there = torch.optim.SGD(eager.parameters(), lr=0.5)
