@@ -188,6 +188,30 @@ static Operation *updateRadam(const Optimizer &radam, OpBuilder &builder, Locati
 }
 
 //===----------------------------------------------------------------------===//
+// rprop
+//===----------------------------------------------------------------------===//
+
+static const SpecRange kAboveOne = {"above 1", [](double number) { return number > 1; }};
+static const SpecRange kFraction = {"above 0 and below 1",
+                                    [](double number) { return number > 0 && number < 1; }};
+
+static std::string checkRprop(const Optimizer &rprop) {
+  double least = rprop.number("step_size1"), most = rprop.number("step_size2");
+  if (least <= most)
+    return "";
+  return "step_sizes are the least and the largest, but they are " + numberText(least) + " and " +
+         numberText(most);
+}
+
+static Operation *updateRprop(const Optimizer &rprop, OpBuilder &builder, Location location,
+                              const UpdateOperands &operands) {
+  UpdateBuilder update{rprop, builder, location, operands};
+  return update.makeGiven<ir::RpropUpdateOp>(
+      operands.slots[0], operands.slots[1], operands.step, operands.lr, ValueRange(operands.given),
+      update("eta1"), update("eta2"), update("step_size1"), update("step_size2"), update("weight_decay"));
+}
+
+//===----------------------------------------------------------------------===//
 // lion
 //===----------------------------------------------------------------------===//
 
@@ -332,6 +356,16 @@ ArrayRef<OptimizerForm> optimizerForms() {
        .slots = {{"square_avg"}, {"momentum_buffer", "momentum"}, {"grad_avg", "centered"}},
        .update = updateRmsprop,
        .givable = ir::RmspropUpdateOp::getGivable},
+      {.spec = {"rprop", keysOf({{"lr", 1e-2, kNotNegative},
+                                 {"eta1", 0.5, kFraction},
+                                 {"eta2", 1.2, kAboveOne},
+                                 {"step_size1", 1e-6, kNotNegative},
+                                 {"step_size2", 50, kNotNegative}},
+                                0.0, kDecayAll)},
+       .slots = {{"prev"}, {"step_size"}},
+       .update = updateRprop,
+       .check = checkRprop,
+       .givable = ir::RpropUpdateOp::getGivable},
       {.spec = {"sgd", keysOf({{"lr", 1e-3, kNotNegative},
                                {"momentum", 0.0, kNotNegative},
                                {"dampening", 0.0},

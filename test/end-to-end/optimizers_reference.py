@@ -133,7 +133,8 @@ class Handwritten:
 # ---------------------------------------------------------------------------------------------------------------------
 
 TORCH = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop,
-         "adagrad": torch.optim.Adagrad, "radam": torch.optim.RAdam, "nadam": torch.optim.NAdam, "adamax": torch.optim.Adamax, "adadelta": torch.optim.Adadelta}
+         "adagrad": torch.optim.Adagrad, "radam": torch.optim.RAdam, "nadam": torch.optim.NAdam, "adamax": torch.optim.Adamax, "adadelta": torch.optim.Adadelta,
+         "rprop": torch.optim.Rprop}
 OWN = {"lion": lion, "adafactor": adafactor, "muon": muon}
 DECOUPLED = ("adamw", "lion", "adafactor", "muon")
 
@@ -151,6 +152,9 @@ def keys_of(parameter, name, value, keys, groups):
     result.pop("decay", None)
     if name in ("adam", "adamax", "adamw", "nadam", "radam"):
         result["betas"] = (result.pop("beta1", 0.9), result.pop("beta2", 0.999))
+    if name == "rprop":
+        result["etas"] = (result.pop("eta1", 0.5), result.pop("eta2", 1.2))
+        result["step_sizes"] = (result.pop("step_size1", 1e-6), result.pop("step_size2", 50))
     return result
 
 

@@ -199,6 +199,28 @@ void addRadam(Cases &cases) {
   add("never_sure", 1000, "", "0.5", "0.0"); // ρ∞ is 3
 }
 
+void addRprop(Cases &cases) {
+  auto add = [&](const std::string &name, double t, const std::string &decay, const Input &gradient,
+                 const Input &previous, const std::string &most = "50.0") {
+    cases.push_back(
+        update("rprop_update", name,
+               {{"", any("3x5")},
+                {"gradient", gradient},
+                {"prev", previous},
+                {"step_size", positive("3x5")},
+                step(t),
+                rate(0.25)},
+               {number("eta_minus", "0.5"), number("eta_plus", "1.25"), number("step_size_min", "0.125"),
+                number("step_size_max", most), number("weight_decay", decay)},
+               {"3x5x$T", "3x5x$T", "3x5x$T"}));
+  };
+  add("first", 1, "0.0", any("3x5"), zeros("3x5"));
+  add("later", 7, "0.0", any("3x5"), any("3x5"));
+  add("bounded", 7, "0.0", any("3x5"), any("3x5"), "0.5");
+  add("decay", 7, "0.1", any("3x5"), any("3x5"));
+  add("no_gradient", 7, "0.0", zeros("3x5"), any("3x5"));
+}
+
 void addLion(Cases &cases) {
   auto add = [&](const std::string &name, const std::string &decay, const Input &gradient,
                  const Input &average) {
@@ -323,6 +345,7 @@ void addUpdateCases(Cases &cases) {
   addAdamax(cases);
   addNadam(cases);
   addRadam(cases);
+  addRprop(cases);
   addLion(cases);
   addGiven(cases);
   addAdafactorCases(cases);

@@ -114,6 +114,12 @@ class Optimizers(OfOneNet):
             one_cycle = lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=9).step  # noqa: E731
             self.follow(lambda net: torch.optim.RAdam(net.parameters(), **numbers), one_cycle)  # noqa: B023
 
+    def test_rprop(self):
+        """Its rate is the size of the first steps, and what becomes of it later says nothing."""
+        for numbers in ({}, dict(lr=0.05, etas=(0.3, 1.5), step_sizes=(1e-3, 0.1), maximize=True)):
+            warm_up = lambda o: torch.optim.lr_scheduler.LinearLR(o, 0.1).step  # noqa: E731
+            self.follow(lambda net: torch.optim.Rprop(net.parameters(), **numbers), warm_up)  # noqa: B023
+
     def test_numbers_that_may_not_change(self):
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.5, momentum=0.9)
         step, group = self.compile(), self.optimizer.param_groups[0]

@@ -206,6 +206,28 @@ static Results radamUpdate(ir::RadamUpdateOp op, Operands x) {
   return {weight, average, averageSquare};
 }
 
+/// torch.optim.Rprop, as its documentation writes it.
+static Results rpropUpdate(ir::RpropUpdateOp op, Operands x) {
+  Tensor weight = x[0], previous = x[2], sizes = x[3];
+  bool isFirst = x[4].elements[0].integer == 1;
+  double decay = numberOf(op, x, "weight_decay", op.getWeightDecay());
+  double least = op.getStepSizeMin().convertToDouble(), most = op.getStepSizeMax().convertToDouble();
+  for (int64_t i = 0; i < weight.size(); ++i) {
+    double &w = weight.elements[i].real, &p = previous.elements[i].real, &s = sizes.elements[i].real;
+    double g = x[1].elements[i].real + decay * w;
+    if (isFirst)
+      s = x[5].elements[0].real;
+    if (g * p > 0)
+      s = std::min(s * op.getEtaPlus().convertToDouble(), most);
+    else if (g * p < 0)
+      s = std::max(s * op.getEtaMinus().convertToDouble(), least);
+    s = std::min(std::max(s, least), most);
+    p = g * p < 0 ? 0 : g;
+    w -= p > 0 ? s : p < 0 ? -s : 0;
+  }
+  return {weight, previous, sizes};
+}
+
 /// Algorithm 2 of Chen et al. 2023: the decay is part of the step, by the old weight.
 static Results lionUpdate(ir::LionUpdateOp op, Operands x) {
   Tensor weight = x[0], average = x[2];
@@ -365,6 +387,7 @@ void addUpdateOps(OpTable &table) {
   table.add<ir::AdamaxUpdateOp>(adamaxUpdate);
   table.add<ir::NadamUpdateOp>(nadamUpdate);
   table.add<ir::RadamUpdateOp>(radamUpdate);
+  table.add<ir::RpropUpdateOp>(rpropUpdate);
   table.add<ir::LionUpdateOp>(lionUpdate);
   table.add<ir::AdafactorUpdateOp>(adafactorUpdate);
   table.add<ir::MuonUpdateOp>(muonUpdate);

@@ -197,6 +197,21 @@ SmallVector<Value> RadamUpdateOp::decompose(OpBuilder &builder) {
   return {moments.weight - stepSize * average * scale, average, square};
 }
 
+SmallVector<Value> RpropUpdateOp::decompose(OpBuilder &builder) {
+  Expr weight(builder, getLoc(), getWeight());
+  UpdateNumber decay = updateNumber(*this, weight, "weight_decay", getWeightDecay());
+  Expr gradient = withDecay(weight.at(getGradient()), weight, decay), one = weight.constant(1);
+  Expr agreement = gradient * weight.at(getPrev());
+  Expr isFirst = broadcastScalar(weight.at(getStep()) == 1, weight.shape());
+  Expr factor = select(agreement > 0, getEtaPlus().convertToDouble(),
+                       select(agreement < 0, getEtaMinus().convertToDouble(), one));
+  Expr size = select(isFirst, spreadLike(weight, weight.at(getLr())), weight.at(getStepSize())) * factor;
+  size = size.make<ClampOp>(size.value(), getStepSizeMin(), getStepSizeMax());
+  Expr kept = select(agreement < 0, 0, gradient);
+  Expr direction = select(kept > 0, 1, select(kept < 0, -1, weight.constant(0)));
+  return {weight - direction * size, kept, size};
+}
+
 SmallVector<Value> LionUpdateOp::decompose(OpBuilder &builder) {
   Expr weight(builder, getLoc(), getWeight()), gradient = weight.at(getGradient());
   Expr average = weight.at(getExpAvg()), lr = asF64(weight.at(getLr()));

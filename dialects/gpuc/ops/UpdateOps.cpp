@@ -115,6 +115,7 @@ ArrayRef<StringRef> AdadeltaUpdateOp::getGivable() { return ArrayRef(kMomentumAn
 ArrayRef<StringRef> AdamaxUpdateOp::getGivable() { return kBetasAndDecay; }
 ArrayRef<StringRef> NadamUpdateOp::getGivable() { return kBetasAndDecay; }
 ArrayRef<StringRef> RadamUpdateOp::getGivable() { return kBetasAndDecay; }
+ArrayRef<StringRef> RpropUpdateOp::getGivable() { return ArrayRef(kMomentumAndDecay).drop_front(); }
 
 //===----------------------------------------------------------------------===//
 // Verifiers
@@ -248,6 +249,30 @@ LogicalResult RadamUpdateOp::verify() {
                        {"new second moment", getNewExpAvgSq()}});
 }
 
+LogicalResult RpropUpdateOp::verify() {
+  if (failed(checkTensors(*this, "rprop_update_C1", getWeight().getType(),
+                          {{"gradient", getGradient()},
+                           {"prev", getPrev()},
+                           {"step_size", getStepSize()},
+                           {"new weight", getNewWeight()},
+                           {"new prev", getNewPrev()},
+                           {"new step_size", getNewStepSize()}})) ||
+      failed(checkScalars(*this, "rprop_update_C2", {{"step", getStep()}, {"lr", getLr()}})) ||
+      failed(checkGiven(*this, "rprop_update_C5")) ||
+      failed(checkNotNegative(*this, "rprop_update_C4",
+                              {{"step_size_min", getStepSizeMin()}, {"weight_decay", getWeightDecay()}})))
+    return failure();
+  double minus = getEtaMinus().convertToDouble(), plus = getEtaPlus().convertToDouble();
+  if (!(minus > 0 && minus < 1 && plus > 1))
+    return emitOpError() << "eta_minus must lie in (0, 1) and eta_plus above 1, but they are "
+                         << numberText(minus) << " and " << numberText(plus) << " [rprop_update_C3]";
+  double least = getStepSizeMin().convertToDouble(), most = getStepSizeMax().convertToDouble();
+  if (least <= most)
+    return success();
+  return emitOpError() << "step_size_min must not be above step_size_max, but they are " << numberText(least)
+                       << " and " << numberText(most) << " [rprop_update_C4]";
+}
+
 LogicalResult LionUpdateOp::verify() {
   if (failed(checkTensors(*this, "lion_update_C1", getWeight().getType(),
                           {{"gradient", getGradient()},
@@ -351,6 +376,10 @@ int64_t NadamUpdateOp::getFlops() { return flopsOf(*this, 16); }
 /// Both moments (3 and 4), the denominator (2), the choice (2), the step (3) and weight decay (2), for each
 /// element.
 int64_t RadamUpdateOp::getFlops() { return flopsOf(*this, 14); }
+
+/// The product and what it chooses (5), the size of the step (3), the step (3) and weight decay (2), for each
+/// element.
+int64_t RpropUpdateOp::getFlops() { return flopsOf(*this, 11); }
 
 /// Two means (3 each), the sign (1), the step (2) and weight decay (1), for each element.
 int64_t LionUpdateOp::getFlops() {

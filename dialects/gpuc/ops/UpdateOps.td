@@ -251,6 +251,35 @@ def RadamUpdateOp : Gpuc_UpdateOp<"radam_update"> {
   }];
 }
 
+def RpropUpdateOp : Gpuc_UpdateOp<"rprop_update"> {
+  let summary = "One step of Rprop: steps by the gradient's sign";
+  let description = [{
+    PyTorch's torch.optim.Rprop [Riedmiller and Braun 1993]: g ← g + weight_decay · w; in the first step s ← lr;
+    s ← s · eta_plus where g · p > 0, s · eta_minus where it is < 0, and within [step_size_min, step_size_max];
+    g ← 0 where g · p < 0; w ← w - s where g > 0, w + s where it is < 0; p ← g. `step` is t, from 1; p is prev, s step_size.
+    A gradient that is NaN moves nothing, as in PyTorch. Of lr nothing is read after the first step.
+
+    - (rprop_update_C1) All tensors have the type of the weight.
+    - (rprop_update_C2) step and lr are scalars.
+    - (rprop_update_C3) 0 < eta_minus < 1 < eta_plus.
+    - (rprop_update_C4) step_size_min and weight_decay are not negative, and step_size_min ≤ step_size_max.
+    - (rprop_update_C5) `given` is a scalar if there is one, and given_numbers is weight_decay.
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$prev,
+                       Gpuc_FloatTensor:$step_size, Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr,
+                       Variadic<Gpuc_FloatTensor>:$given, F64Attr:$eta_minus, F64Attr:$eta_plus, F64Attr:$step_size_min,
+                       F64Attr:$step_size_max, F64Attr:$weight_decay, OptionalAttr<StrArrayAttr>:$given_numbers);
+  let results = (outs Gpuc_FloatTensor:$new_weight, Gpuc_FloatTensor:$new_prev, Gpuc_FloatTensor:$new_step_size);
+  let assemblyFormat = [{
+    $weight `gradient` $gradient `prev` $prev `step_size` $step_size `step` $step `lr` $lr
+    (`given` $given^ $given_numbers)? attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// The numbers that it may be given.
+    static ::llvm::ArrayRef<::llvm::StringRef> getGivable();
+  }];
+}
+
 def LionUpdateOp : Gpuc_UpdateOp<"lion_update"> {
   let summary = "One step of Lion";
   let description = [{

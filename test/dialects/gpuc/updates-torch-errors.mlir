@@ -1,4 +1,4 @@
-// What adadelta_update, adamax_update, nadam_update and radam_update refuse: each operand, result and number.
+// What adadelta_update, adamax_update, nadam_update, radam_update and rprop_update refuse: each operand, result and number.
 // RUN: gpuc-opt %s -verify-diagnostics -split-input-file
 
 // adadelta_update: gradient.
@@ -464,5 +464,131 @@ func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tens
 func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
   // expected-error @below {{given_numbers name 'momentum', but known are beta1, beta2, weight_decay [radam_update_C5]}}
   %0:3 = gpuc.radam_update %w gradient %w moments %w, %w step %t lr %lr given %lr ["momentum"] {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// rprop_update: gradient.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{gradient must be 'tensor<4xf32>', but is 'tensor<5xf32>' [rprop_update_C1]}}
+  %0:3 = gpuc.rprop_update %w gradient %m prev %w step_size %w step %t lr %lr {eta_minus = 0.5 : f64, eta_plus = 1.2 : f64, step_size_min = 1.0e-6 : f64, step_size_max = 5.0e1 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<5xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// rprop_update: prev.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{prev must be 'tensor<4xf32>', but is 'tensor<5xf32>' [rprop_update_C1]}}
+  %0:3 = gpuc.rprop_update %w gradient %w prev %m step_size %w step %t lr %lr {eta_minus = 0.5 : f64, eta_plus = 1.2 : f64, step_size_min = 1.0e-6 : f64, step_size_max = 5.0e1 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<5xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// rprop_update: step_size.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{step_size must be 'tensor<4xf32>', but is 'tensor<5xf32>' [rprop_update_C1]}}
+  %0:3 = gpuc.rprop_update %w gradient %w prev %w step_size %m step %t lr %lr {eta_minus = 0.5 : f64, eta_plus = 1.2 : f64, step_size_min = 1.0e-6 : f64, step_size_max = 5.0e1 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<5xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// rprop_update: new weight.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{new weight must be 'tensor<4xf32>', but is 'tensor<5xf32>' [rprop_update_C1]}}
+  %0:3 = gpuc.rprop_update %w gradient %w prev %w step_size %w step %t lr %lr {eta_minus = 0.5 : f64, eta_plus = 1.2 : f64, step_size_min = 1.0e-6 : f64, step_size_max = 5.0e1 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<5xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// rprop_update: new prev.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{new prev must be 'tensor<4xf32>', but is 'tensor<5xf32>' [rprop_update_C1]}}
+  %0:3 = gpuc.rprop_update %w gradient %w prev %w step_size %w step %t lr %lr {eta_minus = 0.5 : f64, eta_plus = 1.2 : f64, step_size_min = 1.0e-6 : f64, step_size_max = 5.0e1 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<5xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// rprop_update: new step_size.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{new step_size must be 'tensor<4xf32>', but is 'tensor<5xf32>' [rprop_update_C1]}}
+  %0:3 = gpuc.rprop_update %w gradient %w prev %w step_size %w step %t lr %lr {eta_minus = 0.5 : f64, eta_plus = 1.2 : f64, step_size_min = 1.0e-6 : f64, step_size_max = 5.0e1 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<5xf32>)
+  return
+}
+
+// -----
+
+// rprop_update: step.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{step must be a scalar tensor, but is 'tensor<4xi64>' [rprop_update_C2]}}
+  %0:3 = gpuc.rprop_update %w gradient %w prev %w step_size %w step %ts lr %lr {eta_minus = 0.5 : f64, eta_plus = 1.2 : f64, step_size_min = 1.0e-6 : f64, step_size_max = 5.0e1 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xi64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// rprop_update: lr.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{lr must be a scalar tensor, but is 'tensor<4xf32>' [rprop_update_C2]}}
+  %0:3 = gpuc.rprop_update %w gradient %w prev %w step_size %w step %t lr %lrs {eta_minus = 0.5 : f64, eta_plus = 1.2 : f64, step_size_min = 1.0e-6 : f64, step_size_max = 5.0e1 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// rprop_update: eta_minus.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{eta_minus must lie in (0, 1) and eta_plus above 1, but they are 1 and 1.2 [rprop_update_C3]}}
+  %0:3 = gpuc.rprop_update %w gradient %w prev %w step_size %w step %t lr %lr {eta_minus = 1.0 : f64, eta_plus = 1.2 : f64, step_size_min = 1.0e-6 : f64, step_size_max = 5.0e1 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// rprop_update: eta_plus.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{eta_minus must lie in (0, 1) and eta_plus above 1, but they are 0.5 and 1 [rprop_update_C3]}}
+  %0:3 = gpuc.rprop_update %w gradient %w prev %w step_size %w step %t lr %lr {eta_minus = 0.5 : f64, eta_plus = 1.0 : f64, step_size_min = 1.0e-6 : f64, step_size_max = 5.0e1 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// rprop_update: step_size_min.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{step_size_min must not be negative, but is -1 [rprop_update_C4]}}
+  %0:3 = gpuc.rprop_update %w gradient %w prev %w step_size %w step %t lr %lr {eta_minus = 0.5 : f64, eta_plus = 1.2 : f64, step_size_min = -1.0 : f64, step_size_max = 5.0e1 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// rprop_update: weight_decay.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{weight_decay must not be negative, but is -1 [rprop_update_C4]}}
+  %0:3 = gpuc.rprop_update %w gradient %w prev %w step_size %w step %t lr %lr {eta_minus = 0.5 : f64, eta_plus = 1.2 : f64, step_size_min = 1.0e-6 : f64, step_size_max = 5.0e1 : f64, weight_decay = -1.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// rprop_update: step_size_max.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{step_size_min must not be above step_size_max, but they are 1e-06 and 0 [rprop_update_C4]}}
+  %0:3 = gpuc.rprop_update %w gradient %w prev %w step_size %w step %t lr %lr {eta_minus = 0.5 : f64, eta_plus = 1.2 : f64, step_size_min = 1.0e-6 : f64, step_size_max = 0.0 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// rprop_update: numbers that are given.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{given_numbers name 'momentum', but known are weight_decay [rprop_update_C5]}}
+  %0:3 = gpuc.rprop_update %w gradient %w prev %w step_size %w step %t lr %lr given %lr ["momentum"] {eta_minus = 0.5 : f64, eta_plus = 1.2 : f64, step_size_min = 1.0e-6 : f64, step_size_max = 5.0e1 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
