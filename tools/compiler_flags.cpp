@@ -37,7 +37,7 @@ std::vector<RecipeFlag> recipeFlags() {
   return {
       {"optimizer", "optimizer", "SPEC",
        "instead of the recipe's: sgd:lr=0.1,momentum=0.9; adam:lr=1e-3; adamw:weight_decay=0.01; rmsprop, "
-       "adagrad, adadelta, adamax, nadam, radam, rprop, lion, adafactor, muon"},
+       "adagrad, adadelta, adamax, nadam, radam, asgd, rprop, lion, adafactor, muon"},
       {"group", "groups", "match=PATTERN,KEY=VALUE,…",
        "other numbers of the optimizer for variables with such names: match=head.*,lr=1e-4; may be given "
        "several times, of which the first that matches holds",

@@ -138,6 +138,7 @@ static constexpr PrecisionRule kRules[] = {
     {"adamax_update", fixed, ""},
     {"nadam_update", fixed, ""},
     {"radam_update", fixed, ""},
+    {"asgd_update", fixed, ""},
     {"rprop_update", fixed, ""},
     {"lion_update", fixed, ""},
     {"adafactor_update", fixed, ""},

@@ -188,6 +188,24 @@ static Operation *updateRadam(const Optimizer &radam, OpBuilder &builder, Locati
 }
 
 //===----------------------------------------------------------------------===//
+// asgd
+//===----------------------------------------------------------------------===//
+
+/// What the next step goes by: in f64, whatever the weights are.
+static SmallVector<OptimizerSlot> asgdSlots(RankedTensorType variable) {
+  auto scalar = RankedTensorType::get({}, Float64Type::get(variable.getContext()));
+  return {{"eta", scalar}, {"mu", scalar, 1}};
+}
+
+static Operation *updateAsgd(const Optimizer &asgd, OpBuilder &builder, Location location,
+                             const UpdateOperands &operands) {
+  UpdateBuilder update{asgd, builder, location, operands};
+  return update.makeGiven<ir::AsgdUpdateOp>(update.slot(0), update.slot(1), update.slot(2), operands.step,
+                                            operands.lr, ValueRange(operands.given), update("lambd"),
+                                            update("alpha"), update("t0"), update("weight_decay"));
+}
+
+//===----------------------------------------------------------------------===//
 // rprop
 //===----------------------------------------------------------------------===//
 
@@ -328,6 +346,14 @@ ArrayRef<OptimizerForm> optimizerForms() {
        .slots = adamSlots,
        .update = updateAdam<true>,
        .givable = ir::AdamUpdateOp::getGivable},
+      {.spec = {"asgd",
+                keysOf(
+                    {{"lr", 1e-2, kNotNegative}, {"lambd", 1e-4, kNotNegative}, {"alpha", 0.75}, {"t0", 1e6}},
+                    0.0, kDecayAll)},
+       .slots = {{"ax"}},
+       .update = updateAsgd,
+       .otherSlots = asgdSlots,
+       .givable = ir::AsgdUpdateOp::getGivable},
       {.spec = {"lion",
                 keysOf({{"lr", 1e-4, kNotNegative}, {"beta1", 0.9, kBelowOne}, {"beta2", 0.99, kBelowOne}},
                        0.0, kDecayMatrices)},

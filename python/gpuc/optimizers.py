@@ -18,6 +18,7 @@ FORMS = {
     "Adamax": ("adamax", ("betas", "eps")),
     "NAdam": ("nadam", ("betas", "eps", "momentum_decay", "decoupled_weight_decay")),
     "RAdam": ("radam", ("betas", "eps", "decoupled_weight_decay")),
+    "ASGD": ("asgd", ("lambd", "alpha", "t0")),
     "Rprop": ("rprop", ("etas", "step_sizes")),
     "Adagrad": ("adagrad", ("lr_decay", "eps", "initial_accumulator_value")),
 }

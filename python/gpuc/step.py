@@ -488,7 +488,7 @@ class Step(Plan):
             steps = max(steps, int(known.get("step", 1)))
         if steps:
             self._counter.fill_(steps)
-        if self._reader.name in ("adam", "adamax", "adamw", "nadam", "radam", "rprop") and len(set(counts.values())) > 1:
+        if self._reader.name in ("adam", "adamax", "adamw", "asgd", "nadam", "radam", "rprop") and len(set(counts.values())) > 1:
             ranks.warn(f"parameters have made {min(counts.values())} to {max(counts.values())} steps of {type(self._reader.torch).__name__}, as layers "
                        f"that were frozen have, and a compiled step corrects all by {steps}: make a new optimizer when a layer is unfrozen",
                        stacklevel=5)  # fmt: skip

@@ -308,6 +308,7 @@ func.func @predict(%x: {tensor} {{gpuc.name = "x"}}) -> ({tensor} {{gpuc.name = 
                 ("optimizer radam", "lr eps weight_decay", not_negative, "-1"),
                 ("optimizer radam", "beta1 beta2", below_one, "1"),
                 ("optimizer radam", "decoupled_weight_decay", flag, "2"),
+                ("optimizer asgd", "lr lambd weight_decay", not_negative, "-1"),
                 ("optimizer rprop", "lr step_size1 step_size2 weight_decay", not_negative, "-1"),
                 ("optimizer rprop", "eta1", "above 0 and below 1", "1"),
                 ("optimizer rprop", "eta2", "above 1", "1"),

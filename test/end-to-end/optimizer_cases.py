@@ -40,6 +40,8 @@ CASES = {
     "nadam with decay": ("mlp", "nadam:lr=0.01,betas=(0.8,0.9),eps=1e-4,momentum_decay=0.1,weight_decay=0.01"),
     "radam": ("mlp", "radam:lr=0.01"),
     "radam with decay": ("mlp", "radam:lr=0.01,betas=(0.8,0.9),eps=1e-4,weight_decay=0.01"),
+    "asgd": ("mlp", "asgd:lr=0.1"),
+    "asgd with decay": ("mlp", "asgd:lr=0.1,lambd=0.01,alpha=0.5,t0=10,weight_decay=0.01"),
     "rprop": ("mlp", "rprop:lr=0.001"),
     "rprop with other keys": ("mlp", "rprop:lr=0.01,etas=(0.25,1.5),step_sizes=(1e-4,0.02)"),
     "lion": ("mlp", "lion:lr=0.003,betas=(0.8,0.95),weight_decay=0.1"),

@@ -134,7 +134,7 @@ class Handwritten:
 
 TORCH = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "rmsprop": torch.optim.RMSprop,
          "adagrad": torch.optim.Adagrad, "radam": torch.optim.RAdam, "nadam": torch.optim.NAdam, "adamax": torch.optim.Adamax, "adadelta": torch.optim.Adadelta,
-         "rprop": torch.optim.Rprop}
+         "rprop": torch.optim.Rprop, "asgd": torch.optim.ASGD}
 OWN = {"lion": lion, "adafactor": adafactor, "muon": muon}
 DECOUPLED = ("adamw", "lion", "adafactor", "muon")
 

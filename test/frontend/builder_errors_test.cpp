@@ -277,7 +277,7 @@ TEST(BuilderErrors, Recipes) {
             "test: optimizer: 'lr' in 'adam:lr' is not key=value: write NAME or NAME:key=value,…");
   EXPECT_EQ(error({{.optimizer = "adm:lr=1"}}),
             "test: unknown optimizer 'adm': the nearest is 'adam'; known are adadelta, adafactor, "
-            "adagrad, adam, adamax, adamw, lion, muon, nadam, radam, rmsprop, rprop, sgd");
+            "adagrad, adam, adamax, adamw, asgd, lion, muon, nadam, radam, rmsprop, rprop, sgd");
   EXPECT_EQ(error({{.optimizer = "sgd:lrr=1"}}).substr(0, 52),
             "test: optimizer sgd has no key 'lrr': the nearest is");
   EXPECT_EQ(error({{.entries = {{"clip_nrm", "1"}}}}).substr(0, 68),

@@ -29,6 +29,7 @@ static std::string optimizer(std::mt19937_64 &random) {
       "adamax(lr = 0.01, eps = 0.01)",
       "nadam(lr = 0.01, eps = 0.01, weight_decay = 0.1)",
       "radam(lr = 0.01, eps = 0.01)",
+      "asgd(lr = 0.05, t0 = 1, weight_decay = 0.1)",
       "rprop(lr = 0.01)",
       "lion(lr = 0.001, weight_decay = 0.1)",
       "adafactor(lr = 0.01, weight_decay = 0.1, eps = (0.01, 0.01))",

@@ -199,6 +199,25 @@ void addRadam(Cases &cases) {
   add("never_sure", 1000, "", "0.5", "0.0"); // ρ∞ is 3
 }
 
+void addAsgd(Cases &cases) {
+  auto add = [&](const std::string &name, double t, const std::string &decay, double share) {
+    cases.push_back(update("asgd_update", name,
+                           {{"", any("3x5")},
+                            {"gradient", any("3x5")},
+                            {"ax", any("3x5")},
+                            {"eta", {"$T", 0.125, 0.125}},
+                            {"mu", {"$T", share, share}},
+                            step(t),
+                            rate(0.25)},
+                           {number("lambd", "0.25"), number("alpha", "0.75"), number("t0", "2.0"),
+                            number("weight_decay", decay)},
+                           {"3x5x$T", "3x5x$T", "$T", "$T"}));
+  };
+  add("first", 1, "0.0", 1);
+  add("before_the_mean", 2, "0.0", 1);
+  add("mean", 6, "0.1", 0.25);
+}
+
 void addRprop(Cases &cases) {
   auto add = [&](const std::string &name, double t, const std::string &decay, const Input &gradient,
                  const Input &previous, const std::string &most = "50.0") {
@@ -345,6 +364,7 @@ void addUpdateCases(Cases &cases) {
   addAdamax(cases);
   addNadam(cases);
   addRadam(cases);
+  addAsgd(cases);
   addRprop(cases);
   addLion(cases);
   addGiven(cases);

@@ -26,7 +26,7 @@ func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
   %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
   return %sum, %count : tensor<f32>, tensor<f32>
 }
-// expected-error @below {{unknown optimizer 'adamww': the nearest is 'adamw'; known are adadelta, adafactor, adagrad, adam, adamax, adamw, lion, muon, nadam, radam, rmsprop, rprop, sgd}}
+// expected-error @below {{unknown optimizer 'adamww': the nearest is 'adamw'; known are adadelta, adafactor, adagrad, adam, adamax, adamw, asgd, lion, muon, nadam, radam, rmsprop, rprop, sgd}}
 gpuc.recipe {
   loss = @loss,
   optimizer = adamww

@@ -11,7 +11,7 @@
 // RUN: not gpuc-opt %s --gpuc-override-recipe=entries=clip_norm=1 --split-input-file 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not gpuc-opt %s --gpuc-override-recipe=optimizer=sgd --split-input-file 2>&1 | FileCheck %s --check-prefix=LOSS
 
-// NAME: error: unknown optimizer 'adm': the nearest is 'adam'; known are adadelta, adafactor, adagrad, adam, adamax, adamw, lion, muon, nadam, radam, rmsprop, rprop, sgd
+// NAME: error: unknown optimizer 'adm': the nearest is 'adam'; known are adadelta, adafactor, adagrad, adam, adamax, adamw, asgd, lion, muon, nadam, radam, rmsprop, rprop, sgd
 // KEY: error: optimizer adam has no key 'lrr': the nearest is 'lr'; known are lr, beta1, beta2, eps, amsgrad, weight_decay, decay, maximize
 // RATE: error: optimizer sgd: lr must be 0 or above, but is -1
 

@@ -57,7 +57,7 @@ class Models(unittest.TestCase):
 
     def test_optimizers_that_go_on_in_eager_mode(self):
         """And back, with what they keep."""
-        for name, delta in (("Adadelta", 1e-8), ("Adafactor", 1e-8), ("Adamax", 1e-8), ("NAdam", 1e-7), ("RAdam", 1e-8), ("Rprop", 1e-8)):
+        for name, delta in (("Adadelta", 1e-8), ("Adafactor", 1e-8), ("Adamax", 1e-8), ("NAdam", 1e-7), ("RAdam", 1e-8), ("ASGD", 1e-7), ("Rprop", 1e-8)):
             with self.subTest(name):
                 torch.manual_seed(0)
                 batch = torch.randn(4, 6).double(), torch.randint(0, 3, (4,))

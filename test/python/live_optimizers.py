@@ -114,6 +114,13 @@ class Optimizers(OfOneNet):
             one_cycle = lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=9).step  # noqa: E731
             self.follow(lambda net: torch.optim.RAdam(net.parameters(), **numbers), one_cycle)  # noqa: B023
 
+    def test_asgd(self):
+        """A step goes by the rate that the one before it has read."""
+        for numbers in ({}, dict(lr=0.05, lambd=0.1, alpha=0.5, t0=3, weight_decay=0.1, maximize=True)):
+            warm_up = lambda o: torch.optim.lr_scheduler.LinearLR(o, 0.1).step  # noqa: E731
+            # PyTorch keeps eta in f32.
+            self.follow(lambda net: torch.optim.ASGD(net.parameters(), **numbers), warm_up, delta=1e-7)  # noqa: B023
+
     def test_rprop(self):
         """Its rate is the size of the first steps, and what becomes of it later says nothing."""
         for numbers in ({}, dict(lr=0.05, etas=(0.3, 1.5), step_sizes=(1e-3, 0.1), maximize=True)):

@@ -206,6 +206,24 @@ static Results radamUpdate(ir::RadamUpdateOp op, Operands x) {
   return {weight, average, averageSquare};
 }
 
+/// torch.optim.ASGD, as its documentation writes it.
+static Results asgdUpdate(ir::AsgdUpdateOp op, Operands x) {
+  Tensor weight = x[0], mean = x[2], eta = x[3], mu = x[4];
+  auto step = static_cast<double>(x[5].elements[0].integer);
+  double lr = x[6].elements[0].real, lambd = op.getLambd().convertToDouble();
+  double decay = numberOf(op, x, "weight_decay", op.getWeightDecay());
+  double rate = step == 1 ? lr : eta.elements[0].real, share = mu.elements[0].real;
+  for (int64_t i = 0; i < weight.size(); ++i) {
+    double &w = weight.elements[i].real, &a = mean.elements[i].real;
+    double g = x[1].elements[i].real + decay * w;
+    w -= rate * (g + lambd * w);
+    a += share * (w - a);
+  }
+  eta.elements[0].real = lr * std::pow(1 + lambd * lr * step, -op.getAlpha().convertToDouble());
+  mu.elements[0].real = std::min(1.0, 1 / std::max(1.0, step - op.getT0().convertToDouble()));
+  return {weight, mean, eta, mu};
+}
+
 /// torch.optim.Rprop, as its documentation writes it.
 static Results rpropUpdate(ir::RpropUpdateOp op, Operands x) {
   Tensor weight = x[0], previous = x[2], sizes = x[3];
@@ -387,6 +405,7 @@ void addUpdateOps(OpTable &table) {
   table.add<ir::AdamaxUpdateOp>(adamaxUpdate);
   table.add<ir::NadamUpdateOp>(nadamUpdate);
   table.add<ir::RadamUpdateOp>(radamUpdate);
+  table.add<ir::AsgdUpdateOp>(asgdUpdate);
   table.add<ir::RpropUpdateOp>(rpropUpdate);
   table.add<ir::LionUpdateOp>(lionUpdate);
   table.add<ir::AdafactorUpdateOp>(adafactorUpdate);

@@ -212,6 +212,24 @@ SmallVector<Value> RpropUpdateOp::decompose(OpBuilder &builder) {
   return {weight - direction * size, kept, size};
 }
 
+SmallVector<Value> AsgdUpdateOp::decompose(OpBuilder &builder) {
+  Expr weight(builder, getLoc(), getWeight());
+  UpdateNumber decay = updateNumber(*this, weight, "weight_decay", getWeightDecay());
+  Expr gradient = withDecay(weight.at(getGradient()), weight, decay);
+  Expr step = asF64(weight.at(getStep())), lr = asF64(weight.at(getLr()));
+  double lambd = getLambd().convertToDouble();
+  Expr eta = select(weight.at(getStep()) == 1, lr, asF64(weight.at(getEta()))),
+       mu = asF64(weight.at(getMu()));
+  Expr moved = weight * spreadLike(weight, 1 - lambd * eta) - spreadLike(weight, eta) * gradient;
+  Expr ax = weight.at(getAx());
+  Expr mean =
+      select(broadcastScalar(mu == 1, weight.shape()), moved, ax + spreadLike(weight, mu) * (moved - ax));
+  Expr next = lr / pow(1 + lambd * lr * step, step.constant(getAlpha().convertToDouble()));
+  Expr share = 1 / max(step - getT0().convertToDouble(), step.constant(1));
+  return {moved, mean, cast(next, getElementTypeOrSelf(getEta().getType())),
+          cast(share, getElementTypeOrSelf(getMu().getType()))};
+}
+
 SmallVector<Value> LionUpdateOp::decompose(OpBuilder &builder) {
   Expr weight(builder, getLoc(), getWeight()), gradient = weight.at(getGradient());
   Expr average = weight.at(getExpAvg()), lr = asF64(weight.at(getLr()));

@@ -115,6 +115,7 @@ ArrayRef<StringRef> AdadeltaUpdateOp::getGivable() { return ArrayRef(kMomentumAn
 ArrayRef<StringRef> AdamaxUpdateOp::getGivable() { return kBetasAndDecay; }
 ArrayRef<StringRef> NadamUpdateOp::getGivable() { return kBetasAndDecay; }
 ArrayRef<StringRef> RadamUpdateOp::getGivable() { return kBetasAndDecay; }
+ArrayRef<StringRef> AsgdUpdateOp::getGivable() { return ArrayRef(kMomentumAndDecay).drop_front(); }
 ArrayRef<StringRef> RpropUpdateOp::getGivable() { return ArrayRef(kMomentumAndDecay).drop_front(); }
 
 //===----------------------------------------------------------------------===//
@@ -273,6 +274,26 @@ LogicalResult RpropUpdateOp::verify() {
                        << " and " << numberText(most) << " [rprop_update_C4]";
 }
 
+LogicalResult AsgdUpdateOp::verify() {
+  if (failed(checkTensors(*this, "asgd_update_C1", getWeight().getType(),
+                          {{"gradient", getGradient()},
+                           {"ax", getAx()},
+                           {"new weight", getNewWeight()},
+                           {"new ax", getNewAx()}})) ||
+      failed(checkScalars(*this, "asgd_update_C2",
+                          {{"eta", getEta()}, {"mu", getMu()}, {"step", getStep()}, {"lr", getLr()}})) ||
+      failed(checkTensors(*this, "asgd_update_C2", getEta().getType(), {{"new eta", getNewEta()}})) ||
+      failed(checkTensors(*this, "asgd_update_C2", getMu().getType(), {{"new mu", getNewMu()}})) ||
+      failed(checkGiven(*this, "asgd_update_C4")) ||
+      failed(checkNotNegative(*this, "asgd_update_C3",
+                              {{"lambd", getLambd()}, {"weight_decay", getWeightDecay()}})))
+    return failure();
+  if (!getAlpha().isNaN() && !getT0().isNaN())
+    return success();
+  return emitOpError() << "alpha and t0 must be numbers, but are " << numberText(getAlpha().convertToDouble())
+                       << " and " << numberText(getT0().convertToDouble()) << " [asgd_update_C3]";
+}
+
 LogicalResult LionUpdateOp::verify() {
   if (failed(checkTensors(*this, "lion_update_C1", getWeight().getType(),
                           {{"gradient", getGradient()},
@@ -380,6 +401,9 @@ int64_t RadamUpdateOp::getFlops() { return flopsOf(*this, 14); }
 /// The product and what it chooses (5), the size of the step (3), the step (3) and weight decay (2), for each
 /// element.
 int64_t RpropUpdateOp::getFlops() { return flopsOf(*this, 11); }
+
+/// What is left of the weight and the step (3), its mean (4) and weight decay (2), for each element.
+int64_t AsgdUpdateOp::getFlops() { return flopsOf(*this, 7); }
 
 /// Two means (3 each), the sign (1), the step (2) and weight decay (1), for each element.
 int64_t LionUpdateOp::getFlops() {

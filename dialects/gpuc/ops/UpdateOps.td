@@ -280,6 +280,35 @@ def RpropUpdateOp : Gpuc_UpdateOp<"rprop_update"> {
   }];
 }
 
+def AsgdUpdateOp : Gpuc_UpdateOp<"asgd_update"> {
+  let summary = "One step of averaged stochastic gradient descent";
+  let description = [{
+    PyTorch's torch.optim.ASGD [Polyak and Juditsky 1992]: g ← g + weight_decay · w; in the first step η ← lr;
+    w ← w · (1 - λ · η) - η · g; a ← w where μ is 1, else a + μ · (w - a); then, for the next step,
+    η ← lr / (1 + λ · lr · t)^α and μ ← 1 / max(1, t - t0). `step` is t, from 1; a is ax, the mean of weights, λ lambd;
+    μ is 1 at first.
+
+    - (asgd_update_C1) gradient and ax have the type of the weight, and so have the new ones.
+    - (asgd_update_C2) eta, mu, step and lr are scalars, and the new eta and mu have the types of the old ones.
+    - (asgd_update_C3) lambd and weight_decay are not negative, and alpha and t0 are numbers.
+    - (asgd_update_C4) `given` is a scalar if there is one, and given_numbers is weight_decay.
+  }];
+  let arguments = (ins Gpuc_FloatTensor:$weight, Gpuc_FloatTensor:$gradient, Gpuc_FloatTensor:$ax,
+                       Gpuc_FloatTensor:$eta, Gpuc_FloatTensor:$mu, Gpuc_IndexTensor:$step, Gpuc_FloatTensor:$lr,
+                       Variadic<Gpuc_FloatTensor>:$given, F64Attr:$lambd, F64Attr:$alpha, F64Attr:$t0,
+                       F64Attr:$weight_decay, OptionalAttr<StrArrayAttr>:$given_numbers);
+  let results = (outs Gpuc_FloatTensor:$new_weight, Gpuc_FloatTensor:$new_ax, Gpuc_FloatTensor:$new_eta,
+                      Gpuc_FloatTensor:$new_mu);
+  let assemblyFormat = [{
+    $weight `gradient` $gradient `ax` $ax `eta` $eta `mu` $mu `step` $step `lr` $lr
+    (`given` $given^ $given_numbers)? attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// The numbers that it may be given.
+    static ::llvm::ArrayRef<::llvm::StringRef> getGivable();
+  }];
+}
+
 def LionUpdateOp : Gpuc_UpdateOp<"lion_update"> {
   let summary = "One step of Lion";
   let description = [{

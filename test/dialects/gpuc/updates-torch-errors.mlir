@@ -1,4 +1,4 @@
-// What adadelta_update, adamax_update, nadam_update, radam_update and rprop_update refuse: each operand, result and number.
+// What adadelta_update, adamax_update, nadam_update, radam_update, rprop_update and asgd_update refuse: each operand, result and number.
 // RUN: gpuc-opt %s -verify-diagnostics -split-input-file
 
 // adadelta_update: gradient.
@@ -590,5 +590,140 @@ func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tens
 func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
   // expected-error @below {{given_numbers name 'momentum', but known are weight_decay [rprop_update_C5]}}
   %0:3 = gpuc.rprop_update %w gradient %w prev %w step_size %w step %t lr %lr given %lr ["momentum"] {eta_minus = 0.5 : f64, eta_plus = 1.2 : f64, step_size_min = 1.0e-6 : f64, step_size_max = 5.0e1 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+// asgd_update: gradient.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{gradient must be 'tensor<4xf32>', but is 'tensor<5xf32>' [asgd_update_C1]}}
+  %0:4 = gpuc.asgd_update %w gradient %m ax %w eta %lr mu %lr step %t lr %lr {lambd = 1.0e-4 : f64, alpha = 0.75 : f64, t0 = 1.0e6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<5xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// asgd_update: ax.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{ax must be 'tensor<4xf32>', but is 'tensor<5xf32>' [asgd_update_C1]}}
+  %0:4 = gpuc.asgd_update %w gradient %w ax %m eta %lr mu %lr step %t lr %lr {lambd = 1.0e-4 : f64, alpha = 0.75 : f64, t0 = 1.0e6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<5xf32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// asgd_update: new weight.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{new weight must be 'tensor<4xf32>', but is 'tensor<5xf32>' [asgd_update_C1]}}
+  %0:4 = gpuc.asgd_update %w gradient %w ax %w eta %lr mu %lr step %t lr %lr {lambd = 1.0e-4 : f64, alpha = 0.75 : f64, t0 = 1.0e6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<f32>) -> (tensor<5xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// asgd_update: new ax.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{new ax must be 'tensor<4xf32>', but is 'tensor<5xf32>' [asgd_update_C1]}}
+  %0:4 = gpuc.asgd_update %w gradient %w ax %w eta %lr mu %lr step %t lr %lr {lambd = 1.0e-4 : f64, alpha = 0.75 : f64, t0 = 1.0e6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<5xf32>, tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// asgd_update: eta.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{eta must be a scalar tensor, but is 'tensor<4xf32>' [asgd_update_C2]}}
+  %0:4 = gpuc.asgd_update %w gradient %w ax %w eta %lrs mu %lr step %t lr %lr {lambd = 1.0e-4 : f64, alpha = 0.75 : f64, t0 = 1.0e6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// asgd_update: mu.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{mu must be a scalar tensor, but is 'tensor<4xf32>' [asgd_update_C2]}}
+  %0:4 = gpuc.asgd_update %w gradient %w ax %w eta %lr mu %lrs step %t lr %lr {lambd = 1.0e-4 : f64, alpha = 0.75 : f64, t0 = 1.0e6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<4xf32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// asgd_update: lr.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{lr must be a scalar tensor, but is 'tensor<4xf32>' [asgd_update_C2]}}
+  %0:4 = gpuc.asgd_update %w gradient %w ax %w eta %lr mu %lr step %t lr %lrs {lambd = 1.0e-4 : f64, alpha = 0.75 : f64, t0 = 1.0e6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// asgd_update: new eta.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{new eta must be 'tensor<f32>', but is 'tensor<f64>' [asgd_update_C2]}}
+  %0:4 = gpuc.asgd_update %w gradient %w ax %w eta %lr mu %lr step %t lr %lr {lambd = 1.0e-4 : f64, alpha = 0.75 : f64, t0 = 1.0e6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f64>, tensor<f32>)
+  return
+}
+
+// -----
+
+// asgd_update: new mu.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{new mu must be 'tensor<f32>', but is 'tensor<f64>' [asgd_update_C2]}}
+  %0:4 = gpuc.asgd_update %w gradient %w ax %w eta %lr mu %lr step %t lr %lr {lambd = 1.0e-4 : f64, alpha = 0.75 : f64, t0 = 1.0e6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f64>)
+  return
+}
+
+// -----
+
+// asgd_update: step.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{step must be a scalar tensor, but is 'tensor<4xi64>' [asgd_update_C2]}}
+  %0:4 = gpuc.asgd_update %w gradient %w ax %w eta %lr mu %lr step %ts lr %lr {lambd = 1.0e-4 : f64, alpha = 0.75 : f64, t0 = 1.0e6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<4xi64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// asgd_update: lambd.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{lambd must not be negative, but is -1 [asgd_update_C3]}}
+  %0:4 = gpuc.asgd_update %w gradient %w ax %w eta %lr mu %lr step %t lr %lr {lambd = -1.0 : f64, alpha = 0.75 : f64, t0 = 1.0e6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// asgd_update: weight_decay.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{weight_decay must not be negative, but is -1 [asgd_update_C3]}}
+  %0:4 = gpuc.asgd_update %w gradient %w ax %w eta %lr mu %lr step %t lr %lr {lambd = 1.0e-4 : f64, alpha = 0.75 : f64, t0 = 1.0e6 : f64, weight_decay = -1.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// asgd_update: alpha.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{alpha and t0 must be numbers, but are nan and 1e+06 [asgd_update_C3]}}
+  %0:4 = gpuc.asgd_update %w gradient %w ax %w eta %lr mu %lr step %t lr %lr {lambd = 1.0e-4 : f64, alpha = 0x7FF8000000000000 : f64, t0 = 1.0e6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// asgd_update: t0.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{alpha and t0 must be numbers, but are 0.75 and nan [asgd_update_C3]}}
+  %0:4 = gpuc.asgd_update %w gradient %w ax %w eta %lr mu %lr step %t lr %lr {lambd = 1.0e-4 : f64, alpha = 0.75 : f64, t0 = 0x7FF8000000000000 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>)
+  return
+}
+
+// -----
+
+// asgd_update: numbers that are given.
+func.func @case(%w: tensor<4xf32>, %m: tensor<5xf32>, %t: tensor<i64>, %ts: tensor<4xi64>, %lr: tensor<f32>, %lrs: tensor<4xf32>) {
+  // expected-error @below {{given_numbers name 'momentum', but known are weight_decay [asgd_update_C4]}}
+  %0:4 = gpuc.asgd_update %w gradient %w ax %w eta %lr mu %lr step %t lr %lr given %lr ["momentum"] {lambd = 1.0e-4 : f64, alpha = 0.75 : f64, t0 = 1.0e6 : f64, weight_decay = 0.0 : f64} : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<f32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>)
   return
 }

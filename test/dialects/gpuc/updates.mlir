@@ -43,5 +43,7 @@ func.func @updates(%w: tensor<4x3xf32>, %g: tensor<4x3xf32>, %step: tensor<i64>,
   %17:3 = gpuc.radam_update %w gradient %g moments %g, %g step %step lr %lr {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<i64>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>)
   // CHECK: gpuc.rprop_update %{{.*}} gradient %{{.*}} prev %{{.*}} step_size %{{.*}} step %{{.*}} lr %{{.*}} {
   %18:3 = gpuc.rprop_update %w gradient %g prev %g step_size %g step %step lr %lr {eta_minus = 0.5 : f64, eta_plus = 1.2 : f64, step_size_min = 1.0e-6 : f64, step_size_max = 5.0e1 : f64, weight_decay = 0.0 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<i64>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>)
+  // CHECK: gpuc.asgd_update %{{.*}} gradient %{{.*}} ax %{{.*}} eta %{{.*}} mu %{{.*}} step %{{.*}} lr %{{.*}} {
+  %19:4 = gpuc.asgd_update %w gradient %g ax %g eta %lr mu %lr step %step lr %lr {lambd = 1.0e-4 : f64, alpha = 0.75 : f64, t0 = 1.0e6 : f64, weight_decay = 0.0 : f64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>, tensor<f32>, tensor<i64>, tensor<f32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>, tensor<f32>)
   return
 }
