@@ -47,6 +47,7 @@ class Optimizer:
             known = ", ".join(sorted(FORMS))
             raise Error(f"the optimizer {name} is not supported: torch.optim has {known}, or give a recipe's text")
         self.torch, self.groups = optimizer, []  # Those that a recipe has.
+        self.compiled = [list(map(id, group["params"])) for group in optimizer.param_groups]
         self.check_hooks()
         self.name, keys = FORMS[name]
         self.keys = (*keys, *SAME)
@@ -70,6 +71,13 @@ class Optimizer:
                 if not getattr(hook, "__module__", "").startswith("gpuc."):
                     raise Error(f"the optimizer has a step hook, {getattr(hook, '__qualname__', hook)}, which a compiled step does not call: "
                                 "remove it, and do that behind the step")  # fmt: skip
+
+    def check_parameters(self):
+        """Who takes one out of a group, or puts one in, means to train other ones."""
+        for number, (group, compiled) in enumerate(zip(self.torch.param_groups, self.compiled)):
+            if list(map(id, group["params"])) != compiled:
+                raise Error(f"group {number} of the optimizer has other parameters than when the step was compiled, which goes on with those: "
+                            "compile again")  # fmt: skip
 
     def parameters(self):
         return [parameter for group in self.torch.param_groups for parameter in group["params"]]

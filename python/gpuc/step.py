@@ -515,6 +515,8 @@ class Step(Plan):
                         "and predict need no net.eval())")  # fmt: skip
         if self._is_robbed:
             self._check_places()
+        if self._next & (self._next - 1) == 0:
+            self._check_everything()
         time, rest = divmod(self._next, STEPS_BETWEEN_CHECKS)
         if rest == 0 and self._watched:
             for turn in range(time * self._each_time, (time + 1) * self._each_time):
@@ -522,6 +524,15 @@ class Step(Plan):
         if self._numbers:
             self._check_group(*self._numbers[self._next % len(self._numbers)])
         self._next += 1
+
+    def _check_everything(self):
+        """In the first step, and after 1, 2, 4, 8, … of them: what a loop changes each time is found in its second step."""
+        for entry in self._watched:
+            self._check_watched(entry)
+        for numbers in self._numbers:
+            self._check_group(*numbers)
+        if self._reader:
+            self._reader.check_parameters()
 
     def _check_watched(self, entry):
         name, watched, address, attribute, value = entry

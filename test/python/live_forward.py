@@ -773,6 +773,27 @@ class Kept(Case):
         ):
             self.changed("(the module|'fc1') has another forward\\(\\), other layers, parameters or hooks than when the step was compiled: compile again", change)
 
+    def test_what_a_loop_changes_each_time(self):
+        """It is found in the second step, and what changes between epochs at the latest when there were twice as many."""
+        share = 0.3
+
+        def mixed(out, targets):
+            return share * F.mse_loss(out, targets[0]) + (1 - share) * F.mse_loss(out, targets[1])
+
+        net, (x, y) = make(lambda net, x: x)
+        step = gpuc.compile(net, mixed, sgd(net), (x, (y, y.clone())))
+        step(x, (y, y))
+        share = 0.7
+        with self.assertRaisesRegex(gpuc.Error, "share, which .*mixed reads, is 0.7, and was 0.3"):
+            step(x, (y, y))
+        share = 0.3
+        for _ in range(10):
+            step(x, (y, y))
+        net.fc1.requires_grad_(False)
+        with self.assertRaisesRegex(gpuc.Error, "requires_grad of 'fc1"):
+            for _ in range(6):
+                step(x, (y, y))
+
     def test_what_makes_no_difference_yet(self):
         def between(net, x):
             net.calls += 1

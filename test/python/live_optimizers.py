@@ -138,6 +138,15 @@ class Optimizers(OfOneNet):
             group[key] = before
             step(*self.batch)
 
+    def test_parameters_that_leave_a_group(self):
+        step, parameters = self.compile(), self.optimizer.param_groups[0]["params"]
+        step(*self.batch)
+        self.optimizer.param_groups[0]["params"] = parameters[1:]
+        with self.assertRaisesRegex(gpuc.Error, "group 0 of the optimizer has other parameters than when the step was compiled"):
+            step(*self.batch)
+        self.optimizer.param_groups[0]["params"] = parameters
+        step(*self.batch)
+
     def test_groups_with_a_name(self):
         self.follow(lambda net: torch.optim.SGD([{"params": net.parameters(), "name": "all", "lr_scale": 0.5}], lr=0.1), lambda _: lambda: None)
 
