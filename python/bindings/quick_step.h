@@ -39,12 +39,14 @@ class PyQuickStep {
 
   static bool serves(nb::handle type) { return TensorExchange::of(type) != nullptr; }
 
-  /// The mean loss of an update; None, and nothing has run, if it is the first, which Python looks at closer,
-  /// or something is not as it was: the batch, rates and numbers of the optimizer, the module's mode, or the
-  /// tensors and modules whose turn it is.
+  /// The mean loss of an update; None, and nothing has run, if it is the first or comes after 1, 2, 4, 8, …
+  /// others, when Python looks at everything, or something is not as it was: the batch, rates and numbers of
+  /// the optimizer, the module's mode, or the tensors and modules whose turn it is.
   nb::object call(std::span<PyObject* const> batch) {
-    if (steps == 0 || !watch_ || !takesBatch(batch) || !watch_->isTraining() || !watch_->areRatesWritten() ||
-        !watch_->areGroupsAsTheyWere(steps) || !watch_->areSomeAsTheyWere(steps))
+    const PySession::Turn turn = session_.takeTurn();
+    if ((steps & (steps - 1)) == 0 || !watch_ || !takesBatch(batch) || !watch_->isTraining() ||
+        !watch_->areRatesWritten() || !watch_->areGroupsAsTheyWere(steps) ||
+        !watch_->areSomeAsTheyWere(steps))
       return nb::none();
     ++steps;
     return nb::float_(session_.meanOf(step_, views_));
@@ -87,7 +89,7 @@ class PyQuickStep {
         return false;
       views_[i].data = addressOf(seen);
     }
-    const bool isTheirTurn = were_negated || steps == 1 || steps % period_ == 0;
+    const bool isTheirTurn = were_negated || steps % period_ == 0;
     for (size_t i = 0; i < batch.size(); ++i)
       if ((isTheirTurn || views_[i].sizeBytes() == sizeOf(views_[i].type)) && isNegated(batch[i]))
         return were_negated = true, false;

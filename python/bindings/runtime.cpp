@@ -97,6 +97,8 @@ NB_MODULE(_runtime, m) {
       .def("share_variables", &PySession::shareVariables)
       .def_prop_ro("ranks", &PySession::ranks)
       .def("initialize", &PySession::initialize)
+      .def("__enter__", &PySession::enter)
+      .def("__exit__", &PySession::exit)
       .def("run", &PySession::run)
       .def("mean_at", &PySession::meanAt)
       .def("mean_of_rows", &PySession::meanOfRows)

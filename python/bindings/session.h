@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -94,6 +95,18 @@ class PySession {
   }
 
   Session& session() { return session_; }
+
+  /// The session for this thread alone, until it is left: it has one arena, and outputs stay until its next
+  /// run. Another thread waits, and leaves Python's lock to others.
+  using Turn = std::unique_lock<std::recursive_mutex>;
+  Turn takeTurn() {
+    Turn turn(turns_, std::try_to_lock);
+    if (!turn) withoutGil([&] { turn.lock(); });
+    return turn;
+  }
+  void enter() { takeTurn().release(); }
+  void exit(nb::args) { turns_.unlock(); }
+
   uint64_t seed() {
     uint64_t seed = 0;
     check(session_.readVariable("seed", std::as_writable_bytes(std::span(&seed, 1))));
@@ -181,6 +194,7 @@ class PySession {
   }
 
   double meanOf(ProgramId id, const std::vector<HostTensorView>& views, int32_t rows = kAllRows) {
+    const Turn turn = takeTurn();
     runViews(id, views, rows);
     return number(id, 0) / number(id, 1);
   }
@@ -271,6 +285,7 @@ class PySession {
   }
 
   void runViews(ProgramId id, const std::vector<HostTensorView>& views, int32_t rows = kAllRows) {
+    const Turn turn = takeTurn();
     const Status status = withoutGil([&]() -> Status {
       GPUC_RETURN_IF_ERROR(session_.run(id, views, rows));
       GPUC_RETURN_IF_ERROR(session_.wait());
@@ -316,6 +331,7 @@ class PySession {
   Plan plan_;
   nb::object ranks_;  // which the session speaks to, if it is not None
   Session session_;
+  std::recursive_mutex turns_;
   std::map<std::string, ProgramId> ids_;
   std::map<std::string, Nonfinite> nonfinite_;  // of programs with checks
 };

@@ -17,10 +17,10 @@ __all__ = ["Epoch", "Error", "Evaluation", "Fit", "Plan", "Problem", "RangeError
 
 def compile(net, loss, optimizer, example, **options):
     """Compiles the training of `net`: see gpuc.step.compile_step, which this loads with torch and the compiler."""
-    from gpuc.step import OPTIONS, compile_step, without_collecting
+    from gpuc.step import OPTIONS, alone, compile_step
 
     for name in options:
         if name not in OPTIONS:
             raise Error(f"'{name}' is no option of gpuc.compile: there are {', '.join(OPTIONS)}")
-    with without_collecting():
+    with alone():
         return compile_step(net, loss, optimizer, example, **options)

@@ -13,6 +13,7 @@ import json
 import logging
 import operator
 import sys
+import threading
 import warnings
 import zlib
 
@@ -37,6 +38,9 @@ TYPES = {
 }  # fmt: skip
 RESERVED = {"accuracy", "evaluate", "init", "loss", "lr", "predict", "seed", "step", "updates"}
 MOST_CONSTANT_ELEMENTS = 1 << 16  # Larger ones are variables, so that the text stays small.
+
+
+CAPTURES = threading.RLock()  # Around all that runs a module with torch changed, one thread after another.
 
 
 class HangsOnValue(Error):

@@ -12,7 +12,7 @@ import contextlib
 import torch
 from torch.utils import _pytree as pytree
 
-from gpuc.capture import Whole
+from gpuc.capture import CAPTURES, Whole
 from gpuc.contents import Contents, Picture, read
 from gpuc.errors import Error
 from gpuc.forward_state import Attributes, computes_alike, is_same
@@ -115,6 +115,10 @@ class Kept:
         """Whether training and evaluation, as they are now, are what was compiled; `before` is what has changed."""
         if not self.tries or any(id(parameter) not in self.parameters for parameter in self.whole.parameters()):
             return False
+        with CAPTURES:
+            return self.is_tried_alike(before)
+
+    def is_tried_alike(self, before):
         leaves = [torch.zeros(shape, dtype=dtype) for dtype, shape in self.leaves]
         batch = pytree.tree_unflatten(leaves, self.structure)
         if isinstance(before, Picture) and (before.tensors or before.has_arrays):

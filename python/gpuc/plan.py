@@ -68,7 +68,7 @@ class Plan:
 
     def step(self, *batch, **named):
         """One update; returns the mean loss of the batch, a float. Of several ranks each has its rows of the batch."""
-        with self._together():
+        with self._together(), self._session:
             return self._mean_of("train_step", batch, named)
 
     def _check_places(self):
@@ -83,7 +83,8 @@ class Plan:
     def eval_step(self, *args, **kwargs):
         """The mean loss of a batch, without dropout and the like."""
         self._check_places()
-        total, count = self._evaluate(args, kwargs)
+        with self._session:  # Its results are there until another thread runs something.
+            total, count = self._evaluate(args, kwargs)
         return mean_of(total, count)
 
     def evaluate(self, batches):
@@ -91,7 +92,8 @@ class Plan:
         self._check_places()
         total = count = number = 0
         for batch in self._in_step(batches):
-            its_total, its_count = self._evaluate(*split_batch(batch))
+            with self._session:
+                its_total, its_count = self._evaluate(*split_batch(batch))
             total += its_total
             count += its_count
             number += 1
@@ -125,9 +127,10 @@ class Plan:
         import numpy
 
         self._check_places()
-        self._session.run(program, *tensors)
-        count = len(self._session.outputs(program))
-        return [numpy.from_dlpack(self._session.output(program, i)).copy() for i in range(count)]
+        with self._session:
+            self._session.run(program, *tensors)
+            count = len(self._session.outputs(program))
+            return [numpy.from_dlpack(self._session.output(program, i)).copy() for i in range(count)]
 
     def variable(self, name):
         """The variable itself, which shares its memory: numpy.from_dlpack and torch.from_dlpack take it. Of what ranks share

@@ -14,7 +14,8 @@ from torch.utils import _pytree as pytree
 
 from gpuc import _compiler, _runtime, ranks
 from gpuc.batches import bytes_of, checksum_of, split_batch
-from gpuc.capture import TYPES, Recorder, check_layers
+from gpuc.capture import CAPTURES, TYPES, Recorder, check_layers
+from gpuc.contents import is_array
 from gpuc.copies import Copies, Look
 from gpuc.errors import Error, Problem, refuse
 from gpuc.kept import Kept
@@ -109,15 +110,17 @@ OPTIONS = tuple(inspect.signature(compile_step).parameters)[4:]  # What is known
 
 
 @contextlib.contextmanager
-def without_collecting():
-    """Of circles of objects: while graphs are made, Python would look for them among all that torch has, for a tenth of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+def alone():
+    """One compilation at a time, since what captures a module changes torch meanwhile. And without collecting circles of objects: Python would
+    look for them among all that torch has, for a tenth of the time."""
+    with CAPTURES:
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if was_enabled:
+                gc.enable()
 
 
 def warn_of_gradients(batch, who):
@@ -228,8 +231,9 @@ class Step(Plan):
     def _call(self, *args, **kwargs):
         """What a quick step leaves to Python, or there is none."""
         if not self._ranks:
-            return self._update(args, kwargs)
-        with self._together():
+            with self._session:
+                return self._update(args, kwargs)
+        with self._together(), self._session:
             if self._next % STEPS_BETWEEN_LOOKS == 0:
                 self._look_at_ranks(args, kwargs)
             return self._update(args, kwargs)
@@ -325,7 +329,8 @@ class Step(Plan):
                         "a module that computes its loss itself has no inputs without targets: call it in eager mode")
         self._check_places()
         self._prediction = self._prediction or Prediction(self._session, self._rows_of_part, self._rows, bool(self._shares))
-        outputs = self._prediction(pytree.tree_leaves(args))
+        with self._session:
+            outputs = self._prediction(pytree.tree_leaves(args))
         return outputs[0] if len(outputs) == 1 else outputs
 
     #

@@ -82,6 +82,19 @@ class Binding(unittest.TestCase):
             done = subprocess.run([sys.executable, "-c", HOLDING, path], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
+    def test_threads_wait_for_one_another(self):
+        """They make as many updates together as one makes by itself, to the bit."""
+        recording, losses = Recording("resnet"), []
+        together, alone, batch = recording.plan(), recording.plan(), recording.batch
+        threads = [threading.Thread(target=lambda: [losses.append(together.step(*batch)) for _ in range(10)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(losses), sorted(alone.step(*batch) for _ in range(40)))
+        for name, *_ in alone.variables:
+            numpy.testing.assert_array_equal(numpy.from_dlpack(together.variable(name)), numpy.from_dlpack(alone.variable(name)), name)
+
     def test_a_rate_that_is_written_holds_from_the_next_step_on(self):
         plan = self.recording.plan()
         numpy.from_dlpack(plan.variable("lr"))[...] = 0

@@ -1,7 +1,10 @@
 """Batches in parts, and such as have fewer rows than were compiled; run by torch_test.py with a Python that has torch."""
 
+import copy
+import math
 import pathlib
 import sys
+import threading
 import unittest
 
 import torch
@@ -11,7 +14,7 @@ from torch.nn import functional as F
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import gpuc  # noqa: E402
-from modules import Drawing, Mlp  # noqa: E402
+from modules import Drawing, Mlp, eager_losses  # noqa: E402
 
 ROWS = 8
 
@@ -43,6 +46,56 @@ class Both(nn.Module):
 
     def forward(self, x, y):
         return (self.a(x * self.scale) - 2 * self.b(y)).square().mean()
+
+
+class Threads(Batches):
+    """A step has one arena: calls of several threads wait for one another."""
+
+    def together(self, count, call):
+        found = [None] * count
+
+        def kept(number):
+            try:
+                found[number] = call(number)
+            except Exception as error:
+                found[number] = error
+
+        threads = [threading.Thread(target=kept, args=(number,)) for number in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return found
+
+    def test_one_step(self):
+        """As many updates of one batch as one thread makes; and what others ask for meanwhile is of their own rows."""
+        net, step = self.compiled(Mlp().double())
+        eager = copy.deepcopy(net)
+        self.assertEqual(self.together(4, lambda _: sum(math.isfinite(step(self.x, self.y)) for _ in range(50))), [50] * 4)
+        eager_losses(eager, nn.CrossEntropyLoss(), torch.optim.SGD(eager.parameters(), lr=0.5, momentum=0.9), (self.x, self.y), 200)
+        for ours, theirs in zip(net.parameters(), eager.parameters()):
+            self.assertTrue(torch.allclose(ours, theirs, rtol=0, atol=1e-8))
+        batches = [torch.randn(ROWS, 6).double() for _ in range(4)]
+        expected = [(net(x).tolist(), F.cross_entropy(net(x), self.y).item()) for x in batches]
+
+        def ask(number):
+            asked = [(step.predict(batches[number]), step.eval_step(batches[number], self.y)) for _ in range(50)]
+            logits, loss = expected[number]
+            return max(max((out - torch.tensor(logits, dtype=torch.float64)).abs().max().item(), abs(mean - loss)) for out, mean in asked)
+
+        self.assertLess(max(self.together(4, ask)), 1e-12)
+
+    def test_several_that_compile(self):
+        nets = [Mlp().double() for _ in range(3)]
+        expected = [eager_losses(net, nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), lr=0.5), (self.x, self.y), 2)
+                    for net in copy.deepcopy(nets)]  # fmt: skip
+
+        def trained(number):
+            step = gpuc.compile(nets[number], nn.CrossEntropyLoss(), "sgd:lr=0.5", (self.x, self.y))
+            return [step(self.x, self.y) for _ in range(2)]
+
+        for ours, theirs in zip(self.together(3, trained), expected):
+            self.assertEqual([round(loss, 10) for loss in ours], [round(loss, 10) for loss in theirs])
 
 
 class Examples(Batches):
