@@ -24,14 +24,32 @@ class Made:
 
     def __init__(self, module):
         self.module, self.last = module, None
+        self.tensors = self.own_tensors()
         self.last = self.of
+
+    def own_tensors(self):
+        return {**self.module._parameters, **self.module._buffers}
 
     @property
     def of(self):
         parts = self.module
         forward = getattr(parts.forward, "__func__", parts.forward)
-        now = (type(parts), id(forward), *map(id, parts._modules.values()), *parts._parameters, *parts._forward_hooks, *parts._forward_pre_hooks)
+        now = (type(parts), id(forward), *map(id, parts._modules.values()), *parts._parameters, *map(id, self.own_tensors().values()),
+               *parts._forward_hooks, *parts._forward_pre_hooks)  # fmt: skip
         return self.last if now == self.last else now
+
+    def take_equal(self):
+        """A buffer that is made anew, and holds what the old one does, becomes that."""
+        for name, now in self.replaced().items():
+            before = self.tensors[name]
+            if name in self.module._buffers and (now.dtype, now.device) == (before.dtype, before.device) and torch.equal(now, before):
+                self.module._buffers[name] = before
+
+    def replaced(self):
+        """What is another tensor than it was, which the plan does not have, by its name."""
+        now = self.own_tensors()
+        return {name: now[name] for name, before in self.tensors.items()
+                if before is not None and now.get(name) is not None and now[name] is not before}  # fmt: skip
 
 
 class Constant:
@@ -90,9 +108,14 @@ class Kept:
     def check(self, entry):
         """The entry to watch from now on; an error if the step would compute something else."""
         what, owner, _, name, before = entry
+        if isinstance(owner, Made):
+            owner.take_equal()
         now = read(owner, name)
         if now is before or is_same(before, now):
             return entry
+        if isinstance(owner, Made) and (others := owner.replaced()):
+            raise Error(f"{' and '.join(others)} of {what} is another tensor than when the step was compiled, which goes on with that one: write "
+                        "into it, p.copy_(…) under torch.no_grad(), or compile again")  # fmt: skip
         if not self.is_alike(before):
             if isinstance(owner, Made):
                 raise Error(f"{what} has another forward(), other layers, parameters or hooks than when the step was compiled: compile again, or put back what it had")

@@ -773,6 +773,23 @@ class Kept(Case):
         ):
             self.changed("(the module|'fc1') has another forward\\(\\), other layers, parameters or hooks than when the step was compiled: compile again", change)
 
+    def test_another_tensor_in_the_place_of_one(self):
+        """Of a parameter, also by load_state_dict(assign=True), and of a buffer, but for one that holds the same."""
+
+        def assign(net):
+            net.load_state_dict({name: tensor.clone() for name, tensor in net.state_dict().items()}, assign=True)
+
+        said = "is another tensor than when the step was compiled, which goes on with that one: write into it"
+        self.changed(f"weight of 'fc2' {said}", lambda net: setattr(net.fc2, "weight", nn.Parameter(torch.zeros(3, 8).double())))
+        self.changed(f"weight and bias of 'fc1' {said}|'mean' has other memory", assign)
+        self.changed(f"mean of the module {said}", lambda net: setattr(net, "mean", torch.ones(8).double()), lambda net, x: x - net.mean)
+        net, step, batch = self.step(lambda net, x: x - net.mean)
+        net.mean, before = torch.zeros(8).double(), net.mean
+        step(*batch)
+        self.assertIs(net.mean, before)
+        net.mean.fill_(2)
+        self.assertAlmostEqual(step.eval_step(*batch), F.mse_loss(net(batch[0]), batch[1]).item(), delta=1e-12)
+
     def test_what_a_loop_changes_each_time(self):
         """It is found in the second step, and what changes between epochs at the latest when there were twice as many."""
         share = 0.3
