@@ -61,9 +61,7 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     args, kwargs = split_batch(example)
     if loss is not None and len(args) < 2:
         raise Error("a loss takes a target, the last of a batch: give (inputs…, target), or loss=None")
-    for part in pytree.tree_leaves((args, kwargs)):
-        if not isinstance(part, torch.Tensor):
-            raise Error(f"a part of the batch, target or input, is no tensor: {part!r}; give the module a default for it")
+    check_batch(args, kwargs)
     args, kwargs = each_its_own((args, kwargs), [*net.parameters(), *net.buffers()])
     warn_of_gradients((args, kwargs), "the example has")
     reader = None if isinstance(optimizer, str) else Optimizer(optimizer)
@@ -98,6 +96,19 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     for problem in warned:
         warnings.warn(str(Problem(*problem)), stacklevel=3)
     return Step(plan, json.loads(report), recorder, reader, (args, kwargs), part, device=device, threads=threads, seed=seed)
+
+
+def check_batch(args, kwargs):
+    """Of tensors that have something in them."""
+    for part in pytree.tree_leaves((args, kwargs)):
+        if isinstance(part, (bool, int, float, str, type(None))):
+            raise Error(f"a part of the batch, target or input, is no tensor: {part!r}; give the module a default for it")
+        if is_array(part):
+            raise Error("a part of the batch, target or input, is no tensor, but an array of NumPy: torch.from_numpy(…) makes it one")
+        if not isinstance(part, torch.Tensor):
+            raise Error(f"a part of the batch, target or input, is no tensor, but a {type(part).__name__}: give its tensors as a dict or a tuple")
+        if not part.numel():
+            raise Error(f"a part of the batch, target or input, is empty, {list(part.shape)}: give an example as the loader makes them")
 
 
 def each_its_own(batch, others):
@@ -186,6 +197,7 @@ class Step(Plan):
         self._names = recorder.names
         self._plan_variables = {name for name, *_ in self.variables}
         args, kwargs = example
+        self._kwargs = dict.fromkeys(kwargs)
         self._structure = pytree.tree_structure((args, kwargs))
         self._expected = {program: [(leaf.dtype, leaf.shape) for leaf in pytree.tree_leaves(batch)]
                           for program, batch in (("train_step", example), ("evaluate", part))}  # fmt: skip
@@ -385,9 +397,13 @@ class Step(Plan):
         return tensor.detach() if isinstance(tensor, torch.Tensor) and tensor.requires_grad else tensor
 
     def _flatten(self, args, kwargs):
+        if kwargs.keys() == self._kwargs.keys():  # In whatever order.
+            kwargs = {key: kwargs[key] for key in self._kwargs}
         leaves, structure = pytree.tree_flatten((args, kwargs))
         if structure != self._structure:
-            raise Error("the batch has other parts than the one that was compiled: pass the same arguments and keys")
+            is_dict = len(args) == 1 and not kwargs and isinstance(args[0], dict) and args[0].keys() == self._kwargs.keys()
+            cure = "give its keys by their names, step(**batch)" if is_dict else "pass the same arguments and keys"
+            raise Error(f"the batch has other parts than the one that was compiled: {cure}")
         return leaves
 
     def _mean_of_others(self, program, tensors):

@@ -1,6 +1,7 @@
 """Batches in parts, and such as have fewer rows than were compiled; run by torch_test.py with a Python that has torch."""
 
 import copy
+import dataclasses
 import math
 import pathlib
 import sys
@@ -46,6 +47,11 @@ class Both(nn.Module):
 
     def forward(self, x, y):
         return (self.a(x * self.scale) - 2 * self.b(y)).square().mean()
+
+
+@dataclasses.dataclass
+class Sample:
+    x: torch.Tensor
 
 
 class Threads(Batches):
@@ -99,6 +105,15 @@ class Threads(Batches):
 
 
 class Examples(Batches):
+    def test_what_is_none(self):
+        for example, text in (
+            ((self.x[:0], self.y[:0]), r"is empty, \[0, 6\]: give an example as the loader makes them"),
+            ((self.x.numpy(), self.y), r"an array of NumPy: torch.from_numpy\(…\) makes it one"),
+            ((Sample(self.x), self.y), "but a Sample: give its tensors as a dict or a tuple"),
+        ):
+            with self.assertRaisesRegex(gpuc.Error, text):
+                gpuc.compile(Mlp().double(), nn.CrossEntropyLoss(), "sgd:lr=0.1", example)
+
     def test_one_tensor_twice(self):
         """They are two inputs, whatever the example has: of an autoencoder, of two towers, and where it is the module's own."""
         x, y = torch.randn(ROWS, 6).double(), torch.randn(ROWS, 6).double()
@@ -109,6 +124,10 @@ class Examples(Batches):
             given = ((), batch) if isinstance(example, dict) else ((x, y), {})
             self.assertAlmostEqual(step(*given[0], **given[1]), net(x, y).item(), delta=1e-14)
             self.assertAlmostEqual(step.eval_step(*given[0], **given[1]), net(x, y).item(), delta=1e-14)
+        # Keys in whatever order.
+        self.assertAlmostEqual(step(y=y, x=x), net(x, y).item(), delta=1e-14)
+        with self.assertRaisesRegex(gpuc.Error, r"other parts than the one .*: give its keys by their names, step\(\*\*batch\)"):
+            step({"x": x, "y": y})
         linear = nn.Linear(6, 6).double()
         step = gpuc.compile(linear, nn.MSELoss(), "sgd:lr=0", (x, x))
         self.assertAlmostEqual(step(x, y), nn.functional.mse_loss(linear(x), y).item(), delta=1e-14)
