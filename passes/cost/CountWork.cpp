@@ -6,7 +6,7 @@
 #include "passes/base/AttentionViews.h"
 #include "passes/base/ConvShapes.h"
 #include "passes/base/MatmulShapes.h"
-#include "runtime/workspace/conv_direct.h"
+#include "runtime/workspace/conv_method.h"
 #include "runtime/workspace/matmul_plan.h"
 
 #include <cmath>
@@ -99,7 +99,7 @@ Family familyOf(const ConvShape &shape, ConvMethod method) {
   llvm_unreachable("a fourth convolution");
 }
 
-/// How much of the vectors that a convolution computes with is in use: they run along what conv_direct.h
+/// How much of the vectors that a convolution computes with is in use: they run along what conv_method.h
 /// says.
 double laneShare(const ConvShape &shape, ConvMethod method) {
   const auto share = [](int64_t extent) { return static_cast<double>(extent) / roundedUp(extent, kLanes); };

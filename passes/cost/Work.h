@@ -20,7 +20,7 @@ enum class Family : uint8_t {
   matmulByColumns, ///< Of a transposed left operand.
   matmulOfRows,    ///< Of few rows, or few columns, with rows (runtime/workspace/matmul_plan.h: dot).
   matmulOfFewRows, ///< Of at most 16 rows with operands as they lie.
-  conv,            ///< By a matrix of patches (runtime/workspace/conv_direct.h).
+  conv,            ///< By a matrix of patches (runtime/workspace/conv_method.h).
   convInputGradient,
   convFilterGradient,
   directConv, ///< By taps.

@@ -1,4 +1,4 @@
-// The host's convolution by channels: for which shapes it is taken, and how those are cut.
+// The host's convolution by channels: which shapes it can be taken for, and how those are cut.
 //
 // Pictures are packed with a pixel's channels side by side, and pixel by pixel all images of a part. So a tap
 // of the filter is a product, over the channels, of runs of adjoining pixels; a run's pixels all meet the
@@ -182,15 +182,14 @@ constexpr int64_t mostChannelsPixels(const ConvShape& s) {
   return s.kind == ConvKind::input_gradient ? kTiny : kAny;
 }
 
-/// By the shape alone; numbers are measured (bench-conv).
-constexpr bool paysByChannels(const ConvShape& s) {
-  constexpr int64_t kLeastChannels = 32, kMostStride = 16;
+/// Whether it can be cut so, and each element that is packed meets enough taps.
+constexpr bool fitsChannels(const ConvShape& s) {
+  constexpr int64_t kMostStride = 16;
   const int64_t pixels = std::max(s.inputPixels(), s.outputPixels());
-  if (isSmallPointwise(s) || paysSubsampled(s)) return false;
-  return s.groupInputs() >= kLeastChannels && s.groupOutputs() >= kLeastChannels &&
-         pixels <= mostChannelsPixels(s) && s.taps() <= kMostChannelsTaps &&
-         s.width.input + s.width.stride <= kChannelsSumRows && s.width.output <= kChannelsSumRows &&
-         s.height.stride <= kMostStride && s.width.stride <= kMostStride;
+  return !isSmallPointwise(s) && !paysSubsampled(s) && pixels <= mostChannelsPixels(s) &&
+         s.taps() <= kMostChannelsTaps && s.width.input + s.width.stride <= kChannelsSumRows &&
+         s.width.output <= kChannelsSumRows && s.height.stride <= kMostStride &&
+         s.width.stride <= kMostStride;
 }
 
 }  // namespace gpuc

@@ -1,10 +1,8 @@
-// The direct methods of the host's convolution: for which shapes they are taken, and how those are cut.
+// The methods of the host's convolution, and how the direct ones cut a shape.
 #pragma once
 
 #include <algorithm>
 
-#include "runtime/workspace/conv_channels.h"
-#include "runtime/workspace/conv_depthwise.h"
 #include "runtime/workspace/conv_shape.h"
 
 namespace gpuc {
@@ -167,51 +165,6 @@ constexpr bool fitsImages(const ConvShape& s) {
   const int64_t lanes = imageLanes(s);
   return 100 * s.batch >= kLeastLanesUsed * ((s.batch + lanes - 1) / lanes * lanes) &&
          cutImages(s).strip_rows > 0;
-}
-
-/// How much of `total` lanes there is in whole vectors of 64 bytes, in percent.
-constexpr int64_t lanesUsed(int64_t total, const ConvShape& shape) {
-  const int64_t lanes = 64 / sizeOf(computedType(shape.type));
-  return 100 * total / ((total + lanes - 1) / lanes * lanes);
-}
-
-/// Whether a depthwise filter of many taps has rows of less than half a vector, and the batch fills vectors.
-constexpr bool fillsImagesAlone(const ConvShape& shape) {
-  constexpr int64_t kManyTaps = 49, kHalf = 50;
-  return shape.kind != ConvKind::filter_gradient && shape.taps() >= kManyTaps && shape.width.stride == 1 &&
-         lanesUsed(shape.width.output, shape) < kHalf && fitsImages(correlationOf(shape));
-}
-
-/// By the shape alone. Numbers are measured (bench-conv): copying patches pays from 32 outputs on, unless
-/// each copy takes a stride; a vector may have few lanes in use, but not too few.
-constexpr ConvMethod convMethod(const ConvShape& shape) {
-  constexpr int64_t kManyOutputs = 32, kManyInputs = 32, kFewInputs = 8, kLeastLanesUsed = 30,
-                    kMostLanesUsed = 75, kFewTaps = 9;
-  if (paysSubsampled(shape)) return ConvMethod::subsampled;
-  if (paysByChannels(shape)) return ConvMethod::by_channels;
-  if (paysDepthwise(shape) && !fillsImagesAlone(shape)) return ConvMethod::depthwise;
-  if (shape.taps() == 1) return ConvMethod::patches;
-  const ConvShape s = correlationOf(shape);
-  const bool strided = shape.height.stride > 1 || shape.width.stride > 1;
-  const int64_t row_lanes = lanesUsed(s.width.output, s);
-  if (shape.kind == ConvKind::filter_gradient) {
-    const int64_t taps = s.width.kernel;
-    const bool adjacent = !strided && s.width.dilation == 1 && (taps == 3 || taps == 5 || taps == 7);
-    if (adjacent && s.groupInputs() <= kManyInputs && 2 * lanesUsed(s.groupOutputs(), s) > row_lanes &&
-        fitsDirect(shape, ConvMethod::by_outputs))
-      return ConvMethod::by_outputs;
-  }
-  if (shape.kind == ConvKind::input_gradient && strided) return ConvMethod::patches;
-  const bool strided_copies =
-      shape.kind == ConvKind::forward && shape.width.stride > 1 && s.groupInputs() < kFewInputs;
-  const bool pays = shape.groupOutputs() < kManyOutputs || strided_copies;
-  if (!pays) return ConvMethod::patches;
-  const bool by_rows = row_lanes >= kLeastLanesUsed && fitsDirect(shape, ConvMethod::by_rows);
-  // Bringing images together takes longer than few taps by strides.
-  if (by_rows && strided_copies && shape.taps() <= kFewTaps && row_lanes >= kMostLanesUsed)
-    return ConvMethod::by_rows;
-  if (shape.kind != ConvKind::filter_gradient && isModest(s) && fitsImages(s)) return ConvMethod::by_images;
-  return by_rows ? ConvMethod::by_rows : ConvMethod::patches;
 }
 
 }  // namespace gpuc

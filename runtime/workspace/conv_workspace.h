@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/workspace/conv_direct.h"
+#include "runtime/workspace/conv_method.h"
 #include "runtime/workspace/conv_shape.h"
 
 namespace gpuc {

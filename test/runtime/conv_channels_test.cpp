@@ -173,13 +173,46 @@ TEST(ConvChannels, RandomShapes) {
   }
 }
 
+// Few channels go by it where strides would be copied, or more lanes idle in the other methods.
+TEST(ConvChannels, FewChannelsPay) {
+  const auto goes = [](ConvShape shape, ConvKind kind) {
+    shape.kind = kind;
+    return countWindows(shape) && convMethod(shape) == ConvMethod::by_channels;
+  };
+  for (ConvKind kind : kKinds) {
+    EXPECT_TRUE(goes(makeShape(16, 48, 48, same(28, 2), same(28, 2), 3), kind));  // strides
+    EXPECT_TRUE(goes(makeShape(8, 160, 160, same(7), same(7), 10), kind));        // a row is half a vector
+    EXPECT_FALSE(goes(makeShape(8, 24, 24, same(14), same(14)), kind));  // a quarter of the lanes idle
+    EXPECT_FALSE(goes(makeShape(8, 28, 28, same(28, 2), same(28, 2), 4), kind));  // seven channels
+  }
+  EXPECT_FALSE(goes(makeShape(16, 16, 16, same(8), same(8)), ConvKind::forward));  // an image in each lane
+  EXPECT_TRUE(goes(makeShape(16, 32, 16, same(8), same(8)), ConvKind::forward));
+  EXPECT_FALSE(goes(makeShape(16, 48, 48, same(28, 2), same(28, 2), 6), ConvKind::forward));
+  EXPECT_TRUE(goes(makeShape(16, 48, 48, same(28, 2), same(28, 2), 6), ConvKind::input_gradient));
+  EXPECT_TRUE(goes(makeShape(8, 48, 24, same(16), same(16)), ConvKind::filter_gradient));
+}
+
+TEST(ConvChannels, FewChannels) {
+  std::mt19937_64 random(10);
+  auto upTo = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); };
+  for (int checked = 0; checked < 60;) {
+    auto any = [&] { return axis(upTo(8), upTo(4), upTo(3), upTo(4) - 1, upTo(4) - 1, upTo(2)); };
+    const int64_t groups = upTo(3), inputs = 7 + upTo(20), outputs = 7 + upTo(50);
+    ConvShape shape = makeShape(upTo(20), groups * inputs, groups * outputs, any(), any(), groups);
+    shape.kind = kKinds[random() % 3];
+    if (!countWindows(shape) || convMethod(shape) != ConvMethod::by_channels) continue;
+    checkShape<float>(shape, DataType::f32, random());
+    ++checked;
+  }
+}
+
 /// Shapes with several tiles in each phase.
 std::vector<ConvShape> shapesOfTiles() {
   std::vector<ConvShape> shapes;
   for (ConvKind kind : kKinds)
     for (ConvShape shape :
          {makeShape(5, 70, 90, same(2), same(2)), makeShape(40, 33, 40, same(6, 2), same(6)),
-          makeShape(6, 66, 80, same(16), same(12), 2)}) {
+          makeShape(6, 66, 80, same(16), same(12), 2), makeShape(9, 48, 72, same(17, 2), same(15, 2), 4)}) {
       shape.kind = kind;
       EXPECT_TRUE(countWindows(shape) && paysByChannels(shape));
       shapes.push_back(shape);

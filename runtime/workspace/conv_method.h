@@ -1,0 +1,91 @@
+// By which method the host computes a convolution: by the shape alone. Numbers are measured (bench-conv).
+#pragma once
+
+#include <algorithm>
+
+#include "runtime/workspace/conv_channels.h"
+#include "runtime/workspace/conv_depthwise.h"
+#include "runtime/workspace/conv_direct.h"
+#include "runtime/workspace/conv_shape.h"
+
+namespace gpuc {
+
+/// Channels that are many: copying patches pays from so many outputs on, channels side by side from so many
+/// on either side.
+inline constexpr int64_t kManyChannels = 32;
+
+/// How much of `total` lanes there is in whole vectors of 64 bytes, in percent.
+constexpr int64_t lanesUsed(int64_t total, const ConvShape& shape) {
+  const int64_t lanes = 64 / sizeOf(computedType(shape.type));
+  return 100 * total / ((total + lanes - 1) / lanes * lanes);
+}
+
+constexpr bool isStrided(const ConvShape& s) { return s.height.stride > 1 || s.width.stride > 1; }
+
+/// A filter's gradient with an output in each lane: no lanes to add up at the end.
+constexpr bool paysByOutputs(const ConvShape& s) {
+  const int64_t taps = s.width.kernel;
+  const bool adjacent = !isStrided(s) && s.width.dilation == 1 && (taps == 3 || taps == 5 || taps == 7);
+  return adjacent && s.groupInputs() <= kManyChannels &&
+         2 * lanesUsed(s.groupOutputs(), s) > lanesUsed(s.width.output, s) &&
+         fitsDirect(s, ConvMethod::by_outputs);
+}
+
+/// With few channels on a side it pays in gradients by strides, unless of 2x2, whose other methods copy
+/// strides or lose lanes; else where no more lanes are idle than by the method whose place it takes, whose
+/// lanes are images, outputs or a row's pixels.
+constexpr bool paysByFewChannels(const ConvShape& shape) {
+  constexpr int64_t kFewTaps = 4, kHalf = 50;
+  if (shape.taps() == 1) return false;
+  const bool is_filter = shape.kind == ConvKind::filter_gradient;
+  if (is_filter && !paysByOutputs(shape)) return true;
+  if (isStrided(shape) && shape.taps() <= kFewTaps) return false;
+  if (isStrided(shape) && shape.kind == ConvKind::input_gradient) return true;
+  const ConvShape s = correlationOf(shape);
+  const int64_t used = lanesUsed(s.groupOutputs(), s), row_lanes = lanesUsed(s.width.output, s);
+  if (is_filter) return used > row_lanes;
+  const bool by_images = isModest(s) && fitsImages(s);
+  if (used == 100)
+    return !by_images || isStrided(s) || std::max(s.groupInputs(), s.groupOutputs()) >= kManyChannels;
+  return !by_images && used > (isStrided(s) ? kHalf : row_lanes);
+}
+
+constexpr bool paysByChannels(const ConvShape& shape) {
+  constexpr int64_t kLeastChannels = 8;
+  const int64_t fewest = std::min(shape.groupInputs(), shape.groupOutputs());
+  if (fewest < kLeastChannels || !fitsChannels(shape)) return false;
+  return fewest >= kManyChannels || paysByFewChannels(shape);
+}
+
+/// Whether a depthwise filter of many taps has rows of less than half a vector, and the batch fills vectors.
+constexpr bool fillsImagesAlone(const ConvShape& shape) {
+  constexpr int64_t kManyTaps = 49, kHalf = 50;
+  return shape.kind != ConvKind::filter_gradient && shape.taps() >= kManyTaps && shape.width.stride == 1 &&
+         lanesUsed(shape.width.output, shape) < kHalf && fitsImages(correlationOf(shape));
+}
+
+/// Copying patches pays with many outputs, unless each copy takes a stride; a vector may have few lanes in
+/// use, but not too few.
+constexpr ConvMethod convMethod(const ConvShape& shape) {
+  constexpr int64_t kFewInputs = 8, kLeastLanesUsed = 30, kMostLanesUsed = 75, kFewTaps = 9;
+  if (paysSubsampled(shape)) return ConvMethod::subsampled;
+  if (paysByChannels(shape)) return ConvMethod::by_channels;
+  if (paysDepthwise(shape) && !fillsImagesAlone(shape)) return ConvMethod::depthwise;
+  if (shape.taps() == 1) return ConvMethod::patches;
+  if (shape.kind == ConvKind::filter_gradient && paysByOutputs(shape)) return ConvMethod::by_outputs;
+  if (shape.kind == ConvKind::input_gradient && isStrided(shape)) return ConvMethod::patches;
+  const ConvShape s = correlationOf(shape);
+  const bool strided_copies =
+      shape.kind == ConvKind::forward && shape.width.stride > 1 && s.groupInputs() < kFewInputs;
+  const bool pays = shape.groupOutputs() < kManyChannels || strided_copies;
+  if (!pays) return ConvMethod::patches;
+  const int64_t row_lanes = lanesUsed(s.width.output, s);
+  const bool by_rows = row_lanes >= kLeastLanesUsed && fitsDirect(shape, ConvMethod::by_rows);
+  // Bringing images together takes longer than few taps by strides.
+  if (by_rows && strided_copies && shape.taps() <= kFewTaps && row_lanes >= kMostLanesUsed)
+    return ConvMethod::by_rows;
+  if (shape.kind != ConvKind::filter_gradient && isModest(s) && fitsImages(s)) return ConvMethod::by_images;
+  return by_rows ? ConvMethod::by_rows : ConvMethod::patches;
+}
+
+}  // namespace gpuc
