@@ -67,14 +67,16 @@ constexpr int64_t wholeVectors(int64_t most, int64_t vector) {
   return part;
 }
 
+/// Blocks of lanes are of nearly equal size, so that threads which take as many tiles have as much to do.
 constexpr ChannelsCut cutChannels(const ConvShape& s) {
-  constexpr int64_t kFewImages = 4, kWantedTiles = 16, kLeastSplitPixels = 256, kLeastTilePixels = 128;
+  constexpr int64_t kFewImages = 4, kWantedTiles = 16, kFewTiles = 8, kLeastSplitPixels = 256,
+                    kLeastTilePixels = 128;
   const int64_t bytes = sizeOf(computedType(s.type)), vector = 64 / bytes;
   const bool to_input = s.kind == ConvKind::input_gradient, to_filter = s.kind == ConvKind::filter_gradient;
   const int64_t results = to_input ? s.groupInputs() : s.groupOutputs();
   const int64_t depth = to_input ? s.groupOutputs() : s.groupInputs();
   ChannelsCut cut{};
-  cut.lanes = kChannelsRowBytes / bytes;
+  cut.lanes = ceilToMultiple(evenConvPart(results, kChannelsRowBytes / bytes, vector), vector);
   cut.blocks = (results + cut.lanes - 1) / cut.lanes;
   const int64_t rows = to_input ? s.height.input : s.height.output;
   const int64_t columns = to_input ? ceilToMultiple(s.width.input, s.width.stride) : s.width.output;
@@ -91,8 +93,10 @@ constexpr ChannelsCut cutChannels(const ConvShape& s) {
   cut.images = (s.batch + cut.parts - 1) / cut.parts;
   cut.parts = (s.batch + cut.images - 1) / cut.images;
   cut.strip_rows = std::clamp<int64_t>(kChannelsSumRows / (columns * cut.images), 1, rows);
-  // Of a single tile nobody takes a share. Each of two packs the filter, which so many pixels pay for.
-  if (s.groups * cut.blocks * cut.parts == 1 && rows * columns * cut.images >= 2 * kLeastTilePixels)
+  // Of a single tile nobody takes a share, and of three or five one of two threads waits. Each half packs the
+  // filter, which so many pixels pay for.
+  const int64_t whole = s.groups * cut.blocks * cut.parts;
+  if (whole % 2 == 1 && whole < kFewTiles && rows * columns * cut.images >= 2 * kLeastTilePixels)
     cut.strip_rows = std::min(cut.strip_rows, (rows + 1) / 2);
   cut.strips = (rows + cut.strip_rows - 1) / cut.strip_rows;
   cut.chunk = wholeVectors(kChannelsFilterRows / s.taps(), vector);

@@ -55,6 +55,14 @@ struct ConvShape {
   }
 };
 
+/// The size of the parts when `total` is cut into as few as possible, of nearly equal size: at most `most`,
+/// which is a multiple of `multiple`, as the parts are (unless there is but one).
+constexpr int64_t evenConvPart(int64_t total, int64_t most, int64_t multiple) {
+  if (total <= most) return total;
+  const int64_t parts = (total + most - 1) / most;
+  return ((total + parts - 1) / parts + multiple - 1) / multiple * multiple;
+}
+
 /// Bytes of what an input's gradient spreads of a channel at once, at most.
 inline constexpr int64_t kSpreadBytes = 512;
 

@@ -9,14 +9,6 @@
 
 namespace gpuc {
 
-/// The size of the parts when `total` is cut into as few as possible, of nearly equal size: at most `most`,
-/// which is a multiple of `multiple`, as the parts are (unless there is but one).
-constexpr int64_t evenConvPart(int64_t total, int64_t most, int64_t multiple) {
-  if (total <= most) return total;
-  const int64_t parts = (total + most - 1) / most;
-  return ((total + parts - 1) / parts + multiple - 1) / multiple * multiple;
-}
-
 /// How the filter's gradient is cut, by the shape alone. A tile sums up `rows` x `outputs` elements of one
 /// group over one part of all blocks of `pixels` output pixels; the parts' sums are then added up in order.
 struct FilterGradientCut {

@@ -14,21 +14,24 @@ class ChannelsTile {
  public:
   using T = Computed<S>;
 
-  /// Tiles count strips first, then parts of a round, then blocks of the result's channels, then groups, then
-  /// rounds.
+  /// Tiles count strips first, then parts of a round, then blocks of the result's channels, whose filter
+  /// tiles so share; where the last block is smaller, blocks before strips, so that threads which take as
+  /// many tiles have as much to do. Then groups, then rounds.
   ChannelsTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile)
       : problem_(problem), operands_(operands), cut_(problem.channels.cut) {
     const ConvShape& s = problem.shape;
-    strip_ = tile % cut_.strips * cut_.strip_rows;
-    tile /= cut_.strips;
-    round_part_ = tile % cut_.round_parts;
-    tile /= cut_.round_parts;
-    first_ = tile % cut_.blocks * cut_.lanes;
-    tile /= cut_.blocks;
+    to_input_ = s.kind == ConvKind::input_gradient;
+    const int64_t results = to_input_ ? s.groupInputs() : s.groupOutputs();
+    const int64_t places = cut_.strips * cut_.round_parts, within = tile % (places * cut_.blocks);
+    const bool is_even = results % cut_.lanes == 0;
+    const int64_t place = is_even ? within % places : within / cut_.blocks;
+    first_ = (is_even ? within / places : within % cut_.blocks) * cut_.lanes;
+    strip_ = place % cut_.strips * cut_.strip_rows;
+    round_part_ = place / cut_.strips;
+    tile /= places * cut_.blocks;
     group_ = tile % s.groups;
     part_ = tile / s.groups * cut_.round_parts + round_part_;
-    to_input_ = s.kind == ConvKind::input_gradient;
-    results_ = std::min(cut_.lanes, (to_input_ ? s.groupInputs() : s.groupOutputs()) - first_);
+    results_ = std::min(cut_.lanes, results - first_);
     depth_ = to_input_ ? s.groupOutputs() : s.groupInputs();
     rows_ = std::min(cut_.strip_rows, (to_input_ ? s.height.input : s.height.output) - strip_);
     images_ = std::min(cut_.images, s.batch - part_ * cut_.images);
