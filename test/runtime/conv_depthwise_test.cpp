@@ -76,6 +76,17 @@ TEST(ConvDepthwise, RowsThatAdjoin) {
   checkAll(depthwise(2, 3, axis(6, 3, 1, 4, 4), axis(4, 3, 1, 1, 1)), 92);
 }
 
+// Planes that are one vector each, four at once and some left over, their padding on either side and on both.
+TEST(ConvDepthwise, PlanesOfOneVector) {
+  for (int64_t kernel : {3, 5, 7})
+    for (int64_t low = 0; low < kernel; ++low)
+      for (int64_t extent : {3, 4})
+        checkAll(depthwise(2, 10, axis(extent, kernel, 1, kernel - 1 - low, low),
+                           axis(extent, kernel, 1, low, kernel - 1 - low)),
+                 static_cast<uint64_t>(10 * low + extent));
+  checkAll(depthwise(2, 9, axis(3, 3, 1, 1, 2), axis(4, 3, 1, 1, 1)), 93);
+}
+
 // By strides of two, rows of half a vector and less, of which two are one vector, and such as are a little
 // longer: odd and even numbers of rows, padding on either side and on both.
 TEST(ConvDepthwise, PairsOfRows) {

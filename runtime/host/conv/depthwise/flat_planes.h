@@ -38,18 +38,25 @@ struct FlatMasks {
   int vectors;
   LaneMask<T> kept[kMostFlatVectors], met[kMostFlatVectors][kKernel * kKernel];
 
+  /// Bits [begin, end) of `columns`.
+  static uint64_t lanesOfRow(int64_t begin, int64_t end, int64_t columns) {
+    begin = begin < 0 ? 0 : begin, end = end > columns ? columns : end;
+    return begin < end ? (uint64_t{1} << end) - (uint64_t{1} << begin) : 0;
+  }
+
   explicit FlatMasks(const FlatRows& p)
       : vectors(static_cast<int>((p.elements() + kLanes<T> - 1) / kLanes<T>)) {
+    uint64_t rows[kKernel];  // the columns that each tap's column meets, row by row
+    for (int64_t j = 0; j < kKernel; ++j) {
+      const uint64_t of_row = lanesOfRow(p.low_column - j, p.columns + p.low_column - j, p.columns);
+      rows[j] = 0;
+      for (int64_t column = 0; column < 2 * kLanes<T>; column += p.columns) rows[j] |= of_row << column;
+    }
     for (int v = 0; v < vectors; ++v) {
       const int64_t first = v * kLanes<T>;
       kept[v] = lanesWithin<T>(0, p.elements() - first);
-      LaneMask<T> within[kKernel] = {};
-      int64_t column = first % p.columns - p.low_column;
-      for (int lane = 0; lane < kLanes<T>; ++lane) {
-        for (int j = 0; j < kKernel; ++j)
-          if (column + j >= 0 && column + j < p.columns) within[j] |= static_cast<LaneMask<T>>(1u << lane);
-        if (++column == p.columns - p.low_column) column = -p.low_column;
-      }
+      LaneMask<T> within[kKernel];
+      for (int j = 0; j < kKernel; ++j) within[j] = static_cast<LaneMask<T>>(rows[j] >> first % p.columns);
       for (int i = 0; i < kKernel; ++i) {
         const int64_t top = p.row - p.low_row + i;
         const int64_t begin = std::max<int64_t>(0, p.met_row - top), rows = p.row_end - p.row;
@@ -95,11 +102,91 @@ inline void flatSums(const PlaneSums<T>& p, const FlatMasks<kKernel, T>& masks, 
 
 template <int kKernel, typename T>
 void flatSums(const PlaneSums<T>& p, const FlatRows& rows) {
+  if (isOneVector<T>(rows)) return vectorSums<kKernel>(p, rows);
   constexpr int kPlanes = kFlatPlanes<kKernel * kKernel>;
   const FlatMasks<kKernel, T> masks(rows);
   int64_t plane = 0;
   for (; plane + kPlanes <= p.planes; plane += kPlanes) flatSums<kKernel, kPlanes>(p, masks, plane);
   for (; plane < p.planes; ++plane) flatSums<kKernel, 1>(p, masks, plane);
+}
+
+//===----------------------------------------------------------------------===//
+// Planes that are one vector each
+//===----------------------------------------------------------------------===//
+
+/// Whether both what is summed up and what it meets of a plane are one vector.
+template <typename T>
+inline bool isOneVector(const FlatRows& p) {
+  return p.elements() <= kLanes<T> && (p.met_row_end - p.met_row) * p.met_columns <= kLanes<T>;
+}
+
+/// The lanes of both, and those that each tap meets: of others the number is that of a 0 behind the vector,
+/// since there are not as many masks as taps.
+template <int kKernel, typename T>
+struct VectorPlanes {
+  LaneMask<T> kept, read;
+  LaneNumbers<T> numbers[kKernel * kKernel];
+
+  explicit VectorPlanes(const FlatRows& p) : kept(lanesWithin<T>(0, p.elements())) {
+    const FlatMasks<kKernel, T> masks(p);
+    read = lanesWithin<T>(0, (p.met_row_end - p.met_row) * p.columns);
+    for (int64_t tap = 0; tap < kKernel * kKernel; ++tap) {
+      const int64_t row = p.row - p.low_row + tap / kKernel - p.met_row;
+      const int64_t first = row * p.columns - p.low_column + tap % kKernel;
+      numbers[tap] = mergeNumbers<T>(splatNumbers<T>(kLanes<T>), lanesFrom<T>(first), masks.met[0][tap]);
+    }
+  }
+
+  Vector<T> met(Vector<T> x, int tap) const { return pickLanes<T>(x, Vector<T>{}, numbers[tap]); }
+};
+
+/// Planes that are summed up side by side, since a sum waits for the one before.
+constexpr int kVectorPlanes = 4;
+
+template <int kPlanes, int kKernel, typename T>
+inline __attribute__((always_inline)) void vectorSums(const PlaneSums<T>& p, const FlatRows& rows,
+                                                      const VectorPlanes<kKernel, T>& lanes, int64_t plane) {
+  constexpr int kTaps = kKernel * kKernel;
+  const T* from = p.source.data + plane * p.source.plane + rows.met_row * p.columns;
+  const T* filter = p.filter + plane * p.filter_plane;
+  Vector<T> x[kPlanes], sums[kPlanes] = {};
+#pragma unroll
+  for (int i = 0; i < kPlanes; ++i) x[i] = loadLanes<T>(from + i * p.source.plane, lanes.read);
+#pragma unroll
+  for (int tap = 0; tap < kTaps; ++tap)
+#pragma unroll
+    for (int i = 0; i < kPlanes; ++i)
+      sums[i] = multiplyAdd<T>(splat<T>(filter[i * p.filter_plane + (p.flipped ? kTaps - 1 - tap : tap)]),
+                               lanes.met(x[i], tap), sums[i]);
+#pragma unroll
+  for (int i = 0; i < kPlanes; ++i)
+    storeLanes<T>(p.result + (plane + i) * p.result_plane + p.row * p.columns, sums[i], lanes.kept);
+}
+
+template <int kKernel, typename T>
+void vectorSums(const PlaneSums<T>& p, const FlatRows& rows) {
+  const VectorPlanes<kKernel, T> lanes(rows);
+  int64_t plane = 0;
+  for (; plane + kVectorPlanes <= p.planes; plane += kVectorPlanes)
+    vectorSums<kVectorPlanes, kKernel>(p, rows, lanes, plane);
+  for (; plane < p.planes; ++plane) vectorSums<1, kKernel>(p, rows, lanes, plane);
+}
+
+template <int kKernel, typename T>
+inline void vectorProducts(const PlaneProducts<T>& p, const FlatRows& rows) {
+  constexpr int64_t kRoom = kPlaneLaneBytes / sizeof(T);
+  const VectorPlanes<kKernel, T> lanes(rows);
+  const T *from = p.x.data + rows.met_row * p.x.columns, *y = p.y.data + p.y.row * p.y.columns;
+  T* sums = p.lanes;
+  for (int64_t plane = 0; plane < p.planes; ++plane) {
+    const Vector<T> x = loadLanes<T>(from, lanes.read), left = loadLanes<T>(y, lanes.kept);
+#pragma unroll
+    for (int tap = 0; tap < kKernel * kKernel; ++tap) {
+      const Vector<T> met = lanes.met(x, tap);
+      store(sums + tap * kRoom, multiplyAdd<T>(left, met, load(sums + tap * kRoom)));
+    }
+    from += p.x.plane, y += p.y.plane, sums += p.lanes_plane;
+  }
 }
 
 /// The products of kColumns columns of the filter, from `first` on.
@@ -149,6 +236,7 @@ void flatProductColumns(const PlaneProducts<T>& p, const FlatMasks<kKernel, T>& 
 
 template <int kKernel, typename T>
 void flatProducts(const PlaneProducts<T>& p, const FlatRows& rows) {
+  if (isOneVector<T>(rows)) return vectorProducts<kKernel>(p, rows);
   constexpr int kColumns = 3, kRest = kKernel % kColumns;
   const FlatMasks<kKernel, T> masks(rows);
   for (int first = 0; first + kColumns <= kKernel; first += kColumns)

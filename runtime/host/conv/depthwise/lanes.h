@@ -122,6 +122,27 @@ inline LaneNumbers<T> lanesFrom(int64_t first) {
     return _mm512_add_epi64(_mm512_set1_epi64(first), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
+template <typename T>
+inline LaneNumbers<T> shiftNumbers(LaneNumbers<T> numbers, int64_t by) {
+  if constexpr (sizeof(T) == 4)
+    return _mm512_add_epi32(numbers, _mm512_set1_epi32(static_cast<int>(by)));
+  else
+    return _mm512_add_epi64(numbers, _mm512_set1_epi64(by));
+}
+
+template <typename T>
+inline LaneNumbers<T> splatNumbers(int64_t number) {
+  return shiftNumbers<T>(_mm512_setzero_si512(), number);
+}
+/// The others where the mask has them.
+template <typename T>
+inline LaneNumbers<T> mergeNumbers(LaneNumbers<T> numbers, LaneNumbers<T> others, LaneMask<T> mask) {
+  if constexpr (sizeof(T) == 4)
+    return _mm512_mask_mov_epi32(numbers, mask, others);
+  else
+    return _mm512_mask_mov_epi64(numbers, static_cast<__mmask8>(mask), others);
+}
+
 /// The lanes with these numbers, where the mask has them, else 0.
 template <typename T>
 inline Vector<T> pickLanes(Vector<T> v, LaneNumbers<T> numbers, LaneMask<T> mask) {
@@ -129,6 +150,25 @@ inline Vector<T> pickLanes(Vector<T> v, LaneNumbers<T> numbers, LaneMask<T> mask
     return (Vector<T>)_mm512_maskz_permutexvar_ps(mask, numbers, (__m512)v);
   else
     return (Vector<T>)_mm512_maskz_permutexvar_pd(static_cast<__mmask8>(mask), numbers, (__m512d)v);
+}
+
+/// Likewise of two vectors, of which the second has the numbers from kLanes on.
+template <typename T>
+inline Vector<T> pickLanes(Vector<T> first, Vector<T> second, LaneNumbers<T> numbers, LaneMask<T> mask) {
+  if constexpr (sizeof(T) == 4)
+    return (Vector<T>)_mm512_maskz_permutex2var_ps(mask, (__m512)first, numbers, (__m512)second);
+  else
+    return (Vector<T>)_mm512_maskz_permutex2var_pd(static_cast<__mmask8>(mask), (__m512d)first, numbers,
+                                                   (__m512d)second);
+}
+
+/// All of them.
+template <typename T>
+inline Vector<T> pickLanes(Vector<T> first, Vector<T> second, LaneNumbers<T> numbers) {
+  if constexpr (sizeof(T) == 4)
+    return (Vector<T>)_mm512_permutex2var_ps((__m512)first, numbers, (__m512)second);
+  else
+    return (Vector<T>)_mm512_permutex2var_pd((__m512d)first, numbers, (__m512d)second);
 }
 #endif
 

@@ -33,6 +33,14 @@ struct PlaneSums {
   T* result;     // row 0 of the first plane
   int64_t result_plane, columns;
   int64_t row, row_end;
+
+  /// Without the planes before.
+  PlaneSums from(int64_t plane) const {
+    PlaneSums p = *this;
+    p.planes -= plane, p.source.data += plane * source.plane;
+    p.filter += plane * filter_plane, p.result += plane * result_plane;
+    return p;
+  }
 };
 
 /// lanes[plane][tap] (+)= over rows [row, row_end) of y, and the columns of each vector of y, its elements
@@ -45,6 +53,14 @@ struct PlaneProducts {
   int64_t low_row, low_column;
   T* lanes;  // kPlaneLaneBytes for each tap
   int64_t lanes_plane;
+
+  /// Without the planes before.
+  PlaneProducts from(int64_t plane) const {
+    PlaneProducts p = *this;
+    p.planes -= plane, p.x.data += plane * x.plane, p.y.data += plane * y.plane;
+    p.lanes += plane * lanes_plane;
+    return p;
+  }
 };
 
 /// Room for the sums of one tap: a vector of the widest kind.

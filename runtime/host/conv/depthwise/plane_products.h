@@ -8,7 +8,8 @@
 #include "runtime/host/conv/depthwise/rolling_products.h"
 #include "runtime/host/conv/depthwise/rolling_step_products.h"
 #include "runtime/host/conv/depthwise/row_pairs.h"
-#include "runtime/host/conv/depthwise/two_planes.h"
+#include "runtime/host/conv/depthwise/vector_plane_steps.h"
+#include "runtime/host/conv/depthwise/vector_planes.h"
 #include "runtime/host/matmul/dot.h"
 
 namespace gpuc {
@@ -156,10 +157,12 @@ __attribute__((noinline)) void productColumns(const PlaneProducts<T>& p, int tap
 template <int kKernel, int kStride, typename T>
 void planeProducts(const PlaneProducts<T>& p) {
   if constexpr (kStride == 1)
-    if (multipliesTwoPlanes<kKernel>(p) || multipliesFlat<kKernel>(p)) return;
+    if (multipliesPlanesOfVector<kKernel>(p) || multipliesFlat<kKernel>(p)) return;
   if constexpr (kStride == 1 && kRolls<kKernel>)
     if (p.y.row_end - p.y.row >= kKernel && p.y.columns <= kMostRollingVectors * kLanes<T>)
       return rollingProducts<kKernel>(p);
+  if constexpr (kStride == 2 && kRolls<kKernel>)
+    if (multipliesPicked(p)) return;
   if constexpr (kStride == 2)
     if (multipliesPairs<kKernel>(p)) return;
   if constexpr (kStride == 2 && kRolls<kKernel>)

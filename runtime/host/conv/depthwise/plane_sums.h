@@ -8,7 +8,8 @@
 #include "runtime/host/conv/depthwise/rolling_steps.h"
 #include "runtime/host/conv/depthwise/rolling_sums.h"
 #include "runtime/host/conv/depthwise/row_pairs.h"
-#include "runtime/host/conv/depthwise/two_planes.h"
+#include "runtime/host/conv/depthwise/vector_plane_steps.h"
+#include "runtime/host/conv/depthwise/vector_planes.h"
 
 namespace gpuc {
 namespace {
@@ -142,8 +143,10 @@ __attribute__((noinline)) void sumBlock(const SumColumn<kStride, kKernel, kMasks
 template <int kKernel, int kStride, typename T>
 void planeSums(const PlaneSums<T>& p) {
   if constexpr (kStride == 1)
-    if (sumsTwoPlanes<kKernel>(p) || sumsFlat<kKernel>(p)) return;
+    if (sumsPlanesOfVector<kKernel>(p) || sumsFlat<kKernel>(p)) return;
   if constexpr (kStride == 1 && kRolls<kKernel>) return rollingSums<kKernel>(p);
+  if constexpr (kStride == 2 && kRolls<kKernel>)
+    if (sumsPicked(p)) return;
   if constexpr (kStride == 2)
     if (sumsPairs<kKernel>(p)) return;
   if constexpr (kStride == 2 && kRolls<kKernel>)
@@ -247,6 +250,8 @@ SumColumn<1, (kKernel + 1) / 2, 2, T> sumColumnBackwards(const PlaneSums<T>& p, 
 
 template <int kKernel, typename T>
 void planeSumsBackwards(const PlaneSums<T>& p) {
+  if constexpr (kRolls<kKernel>)
+    if (sumsPickedBack(p)) return;
   if (sumsPairsBackwards<kKernel>(p)) return;
   if constexpr (kRolls<kKernel>)
     if (rollsBack(p)) return rollingStepsBack(p);

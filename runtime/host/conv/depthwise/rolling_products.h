@@ -10,6 +10,10 @@
 namespace gpuc {
 namespace {
 
+/// Elements from one tap's sums to the next.
+template <typename T>
+constexpr int64_t kSumRoom = kPlaneLaneBytes / static_cast<int64_t>(sizeof(T));
+
 /// Rows of y, one vector wide, and where those of x lie that they meet, of which [begin, end) are there.
 template <typename T>
 struct ProductStrip {
@@ -124,24 +128,39 @@ SomeProductLanes<kKernel, T> productLanes(const PlaneProducts<T>& p, int64_t col
 }
 
 /// Of the first column on.
-template <typename T>
+template <int kKernel, int kStride, typename T>
 ProductStrip<T> productStrip(const PlaneProducts<T>& p, int64_t plane) {
-  const int64_t top = p.y.row - p.low_row;
-  return {.x = p.x.data + plane * p.x.plane + top * p.x.columns - p.low_column,
-          .y = p.y.data + plane * p.y.plane + p.y.row * p.y.columns,
+  const int64_t top = p.y.row * kStride - p.low_row, rows = p.y.row_end - p.y.row;
+  const T* x = p.x.data + plane * p.x.plane + top * p.x.columns - p.low_column;
+  const T* y = p.y.data + plane * p.y.plane + p.y.row * p.y.columns;
+  return {.x = x,
+          .y = y,
           .x_columns = p.x.columns,
           .y_columns = p.y.columns,
-          .rows = p.y.row_end - p.y.row,
+          .rows = rows,
           .begin = p.x.row - top,
           .end = p.x.row_end - top,
-          .x_next = nullptr,
-          .y_next = nullptr};
+          .x_next = x + ((rows - 1) * kStride + kKernel) * p.x.columns,
+          .y_next = y + rows * p.y.columns};
+}
+
+/// A plane's vectors of sums, and back.
+template <int kKernel, typename T>
+inline __attribute__((always_inline)) void loadSums(const T* lanes, Vector<T> (&sums)[kKernel][kKernel]) {
+#pragma unroll
+  for (int tap = 0; tap < kKernel * kKernel; ++tap)
+    sums[tap / kKernel][tap % kKernel] = load(lanes + tap * kSumRoom<T>);
+}
+template <int kKernel, typename T>
+inline __attribute__((always_inline)) void storeSums(const Vector<T> (&sums)[kKernel][kKernel], T* lanes) {
+#pragma unroll
+  for (int tap = 0; tap < kKernel * kKernel; ++tap)
+    store(lanes + tap * kSumRoom<T>, sums[tap / kKernel][tap % kKernel]);
 }
 
 /// Of kKernel rows of y and more.
 template <int kKernel, typename T>
 void rollingProducts(const PlaneProducts<T>& p) {
-  constexpr int64_t kRoom = kPlaneLaneBytes / sizeof(T);
   SomeProductLanes<kKernel, T> edges[kMostRollingVectors];
   const int64_t width = kLanes<T>, rows = p.y.row_end - p.y.row;
   auto isWhole = [&](int64_t column) {
@@ -153,13 +172,8 @@ void rollingProducts(const PlaneProducts<T>& p) {
   for (int64_t plane = 0; plane < p.planes; ++plane) {
     T* lanes = p.lanes + plane * p.lanes_plane;
     Vector<T> sums[kKernel][kKernel];
-#pragma unroll
-    for (int i = 0; i < kKernel; ++i)
-#pragma unroll
-      for (int j = 0; j < kKernel; ++j) sums[i][j] = load(lanes + (i * kKernel + j) * kRoom);
-    ProductStrip<T> strip = productStrip(p, plane);
-    strip.x_next = strip.x + (rows + kKernel - 1) * p.x.columns;
-    strip.y_next = strip.y + rows * p.y.columns;
+    loadSums<kKernel>(lanes, sums);
+    ProductStrip<T> strip = productStrip<kKernel, 1>(p, plane);
     for (int64_t column = 0; column < p.y.columns; column += width, strip.x += width, strip.y += width,
                  strip.x_next += rows * width, strip.y_next += rows * width) {
       if (isWhole(column))
@@ -167,10 +181,7 @@ void rollingProducts(const PlaneProducts<T>& p) {
       else
         multiplyStrip<kKernel>(strip, edges[column / width], sums);
     }
-#pragma unroll
-    for (int i = 0; i < kKernel; ++i)
-#pragma unroll
-      for (int j = 0; j < kKernel; ++j) store(lanes + (i * kKernel + j) * kRoom, sums[i][j]);
+    storeSums<kKernel>(sums, lanes);
   }
 }
 

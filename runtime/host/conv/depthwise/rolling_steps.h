@@ -11,29 +11,35 @@ namespace {
 template <typename T>
 struct SteppedRow {
   Vector<T> columns[3];
-
-  /// Of elements [0, 2 · lanes) and those two behind them.
-  SteppedRow(Vector<T> low, Vector<T> high, Vector<T> low_behind, Vector<T> high_behind)
-      : columns{everyOther<T>(low, high, LaneIndices<T>()), everyOdd<T>(low, high, LaneIndices<T>()),
-                everyOther<T>(low_behind, high_behind, LaneIndices<T>())} {}
 };
+
+/// Of elements [0, 2 · lanes) and those two behind them.
+template <typename T>
+inline SteppedRow<T> steppedRow(Vector<T> low, Vector<T> high, Vector<T> low_behind, Vector<T> high_behind) {
+  return {everyOther<T>(low, high, LaneIndices<T>()), everyOdd<T>(low, high, LaneIndices<T>()),
+          everyOther<T>(low_behind, high_behind, LaneIndices<T>())};
+}
 
 template <typename T>
 struct WholeSteps {
+  static constexpr bool kAsks = true;  // for what comes next
+
   SteppedRow<T> row(const T* from) const {
-    return {load(from), load(from + kLanes<T>), load(from + 2), load(from + kLanes<T> + 2)};
+    return steppedRow<T>(load(from), load(from + kLanes<T>), load(from + 2), load(from + kLanes<T> + 2));
   }
   void store(T* to, Vector<T> sums) const { gpuc::store(to, sums); }
 };
 
 template <typename T>
 struct SomeSteps {
+  static constexpr bool kAsks = true;
   LaneMask<T> low, high, low_behind, high_behind, kept;
 
   SteppedRow<T> row(const T* from) const {
-    return {loadLanes<T>(from, low), loadLanes<T>(from + kLanes<T>, high), loadLanes<T>(from + 2, low_behind),
-            loadLanes<T>(from + kLanes<T> + 2, high_behind)};
+    return steppedRow<T>(loadLanes<T>(from, low), loadLanes<T>(from + kLanes<T>, high),
+                         loadLanes<T>(from + 2, low_behind), loadLanes<T>(from + kLanes<T> + 2, high_behind));
   }
+  Vector<T> left(const T* y) const { return loadLanes<T>(y, kept); }
   void store(T* to, Vector<T> sums) const { storeLanes<T>(to, sums, kept); }
 };
 
@@ -73,6 +79,7 @@ inline __attribute__((always_inline)) void sumSteps(const RollingStrip<T>& s, in
     }
     steps.store(to, sums);
     sums = next;
+    if constexpr (!Steps::kAsks) continue;
     askForLines<4>(read_next), read_next += 4 * kLanes<T>;
     askForLinesToWrite<1>(write_next), write_next += kLanes<T>;
   }
@@ -81,7 +88,7 @@ inline __attribute__((always_inline)) void sumSteps(const RollingStrip<T>& s, in
 template <typename T>
 void rollingSteps(const PlaneSums<T>& p) {
   SomeSteps<T> edges[kMostRollingVectors];
-  const int64_t lanes = kLanes<T>, rows = p.row_end - p.row, top = 2 * p.row - p.low_row;
+  const int64_t lanes = kLanes<T>, rows = p.row_end - p.row;
   auto isWhole = [&](int64_t column) {
     const int64_t first = 2 * column - p.low_column;
     return first >= 0 && first + 2 * lanes + 2 <= p.source.columns && column + lanes <= p.columns;
@@ -89,21 +96,9 @@ void rollingSteps(const PlaneSums<T>& p) {
   for (int64_t column = 0; column < p.columns; column += lanes)
     if (!isWhole(column)) edges[column / lanes] = stepsInside(p, column);
   for (int64_t plane = 0; plane < p.planes; ++plane) {
-    const T* filter = p.filter + plane * p.filter_plane;
     Vector<T> taps[9];
-    for (int tap = 0; tap < 9; ++tap) taps[tap] = splat<T>(filter[p.flipped ? 8 - tap : tap]);
-    RollingStrip<T> strip = {
-        .from = p.source.data + plane * p.source.plane + top * p.source.columns - p.low_column,
-        .columns = p.source.columns,
-        .met = 2 * rows + 1,
-        .begin = p.source.row - top,
-        .end = p.source.row_end - top,
-        .to = p.result + plane * p.result_plane + p.row * p.columns,
-        .to_columns = p.columns,
-        .read_next = nullptr,
-        .write_next = nullptr};
-    strip.read_next = strip.from + strip.met * p.source.columns;
-    strip.write_next = strip.to + rows * p.columns;
+    splatTaps<3>(p, plane, taps);
+    RollingStrip<T> strip = rollingStrip<3, 2>(p, plane);
     for (int64_t column = 0; column < p.columns; column += lanes, strip.from += 2 * lanes, strip.to += lanes,
                  strip.read_next += 4 * rows * lanes, strip.write_next += rows * lanes) {
       if (isWhole(column))
@@ -118,9 +113,16 @@ void rollingSteps(const PlaneSums<T>& p) {
 // Backwards
 //===----------------------------------------------------------------------===//
 
+/// Windows of a row that begin at the even columns, those before, and those that begin before the odd ones.
+template <typename T>
+struct WindowRow {
+  Vector<T> window, before, of_odd;
+};
+
 /// A vector of windows from one on, and what they leave in two vectors of the result's columns.
 template <typename T>
 struct StepsBack {
+  static constexpr bool kAsks = true;
   LaneMask<T> window, window_before, kept[2];
 
   StepsBack() = default;
@@ -133,6 +135,10 @@ struct StepsBack {
     }
   }
 
+  WindowRow<T> row(const T* at) const {
+    const Vector<T> windows = loadLanes<T>(at, window);
+    return {windows, loadLanes<T>(at - 1, window_before), windows};
+  }
   void store(T* to, Vector<T> even, Vector<T> odd) const {
     storeLanes<T>(to, alternate<0, T>(even, odd, LaneIndices<T>()), kept[0]);
     storeLanes<T>(to + kLanes<T>, alternate<kLanes<T> / 2, T>(even, odd, LaneIndices<T>()), kept[1]);
@@ -145,17 +151,17 @@ struct EvenOdd {
   Vector<T> even = {}, odd = {};
 
   /// Adds what a row of windows leaves there by a row of the filter.
-  inline __attribute__((always_inline)) void add(Vector<T> window, Vector<T> before, const Vector<T>* taps) {
-    even = multiplyAdd<T>(taps[0], window, even);
-    even = multiplyAdd<T>(taps[2], before, even);
-    odd = multiplyAdd<T>(taps[1], window, odd);
+  inline __attribute__((always_inline)) void add(const WindowRow<T>& row, const Vector<T>* taps) {
+    even = multiplyAdd<T>(taps[0], row.window, even);
+    even = multiplyAdd<T>(taps[2], row.before, even);
+    odd = multiplyAdd<T>(taps[1], row.of_odd, odd);
   }
 };
 
 /// Rows of windows [begin, end); a row w of them leaves rows 2 w to 2 w + 2 of the result, which `to` would
 /// be row 0 of, and of which [row, row_end) are stored. The row of windows before leaves one, too.
-template <typename T>
-inline __attribute__((always_inline)) void sumBack(const PlaneSums<T>& p, const StepsBack<T>& steps,
+template <typename Steps, typename T>
+inline __attribute__((always_inline)) void sumBack(const PlaneSums<T>& p, const Steps& steps,
                                                    const Vector<T>* taps, int64_t begin, int64_t end,
                                                    const T* from, T* to, const T* read_next,
                                                    const T* write_next) {
@@ -166,16 +172,16 @@ inline __attribute__((always_inline)) void sumBack(const PlaneSums<T>& p, const 
   for (int64_t w = begin - 1; w < end; ++w, at += columns) {
     EvenOdd<T> middle, next;
     if (w >= p.source.row && w < p.source.row_end) {
-      const Vector<T> window = loadLanes<T>(at, steps.window);
-      const Vector<T> before = loadLanes<T>(at - 1, steps.window_before);
-      sums.add(window, before, taps);
-      middle.add(window, before, taps + 3);
-      next.add(window, before, taps + 6);
+      const WindowRow<T> windows = steps.row(at);
+      sums.add(windows, taps);
+      middle.add(windows, taps + 3);
+      next.add(windows, taps + 6);
     }
     if (2 * w >= row && 2 * w < row_end) steps.store(to + 2 * w * p.columns, sums.even, sums.odd);
     if (2 * w + 1 >= row && 2 * w + 1 < row_end)
       steps.store(to + (2 * w + 1) * p.columns, middle.even, middle.odd);
     sums = next;
+    if constexpr (!Steps::kAsks) continue;
     askForLines<1>(read_next), read_next += kLanes<T>;
     askForLinesToWrite<4>(write_next), write_next += 4 * kLanes<T>;
   }
@@ -189,9 +195,8 @@ void rollingStepsBack(const PlaneSums<T>& p) {
   StepsBack<T> steps[kMostRollingVectors];
   for (int64_t v = 0; first + v * lanes < windows_end; ++v) steps[v] = StepsBack<T>(p, first + v * lanes);
   for (int64_t plane = 0; plane < p.planes; ++plane) {
-    const T* filter = p.filter + plane * p.filter_plane;
     Vector<T> taps[9];
-    for (int tap = 0; tap < 9; ++tap) taps[tap] = splat<T>(filter[tap]);
+    splatTaps<3>(p, plane, taps);
     const T* from = p.source.data + plane * p.source.plane;
     T* to = p.result + plane * p.result_plane - p.low_row * p.columns - p.low_column;
     for (int64_t v = 0; first + v * lanes < windows_end; ++v)

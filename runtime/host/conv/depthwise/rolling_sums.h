@@ -136,18 +136,30 @@ SomeLanes<kKernel, T> lanesInside(const PlaneSums<T>& p, int64_t column) {
 }
 
 /// Of the first column on.
-template <int kKernel, typename T>
+template <int kKernel, int kStride, typename T>
 RollingStrip<T> rollingStrip(const PlaneSums<T>& p, int64_t plane) {
-  const int64_t top = p.row - p.low_row;
-  return {.from = p.source.data + plane * p.source.plane + top * p.source.columns - p.low_column,
+  const int64_t top = p.row * kStride - p.low_row, rows = p.row_end - p.row;
+  const int64_t met = (rows - 1) * kStride + kKernel;
+  const T* from = p.source.data + plane * p.source.plane + top * p.source.columns - p.low_column;
+  T* to = p.result + plane * p.result_plane + p.row * p.columns;
+  return {.from = from,
           .columns = p.source.columns,
-          .met = p.row_end - p.row + kKernel - 1,
+          .met = met,
           .begin = p.source.row - top,
           .end = p.source.row_end - top,
-          .to = p.result + plane * p.result_plane + p.row * p.columns,
+          .to = to,
           .to_columns = p.columns,
-          .read_next = nullptr,
-          .write_next = nullptr};
+          .read_next = from + met * p.source.columns,
+          .write_next = to + rows * p.columns};
+}
+
+/// A plane's filter, in the order in which its taps are met, a tap in each vector.
+template <int kKernel, typename T>
+inline __attribute__((always_inline)) void splatTaps(const PlaneSums<T>& p, int64_t plane, Vector<T>* taps) {
+  constexpr int kTaps = kKernel * kKernel;
+  const T* filter = p.filter + plane * p.filter_plane;
+#pragma unroll
+  for (int tap = 0; tap < kTaps; ++tap) taps[tap] = splat<T>(filter[p.flipped ? kTaps - 1 - tap : tap]);
 }
 
 template <int kKernel, typename T>
@@ -163,13 +175,9 @@ void rollingSums(const PlaneSums<T>& p) {
   for (int64_t column = 0; column < p.columns; column += lanes)
     if (!isWhole(column)) edges[column / lanes] = lanesInside<kKernel>(p, column);
   for (int64_t plane = 0; plane < p.planes; ++plane) {
-    const T* filter = p.filter + plane * p.filter_plane;
     Vector<T> taps[kKernel * kKernel];
-    for (int tap = 0; tap < kKernel * kKernel; ++tap)
-      taps[tap] = splat<T>(filter[p.flipped ? kKernel * kKernel - 1 - tap : tap]);
-    RollingStrip<T> strip = rollingStrip<kKernel>(p, plane);
-    strip.read_next = strip.from + strip.met * p.source.columns;
-    strip.write_next = strip.to + rows * p.columns;
+    splatTaps<kKernel>(p, plane, taps);
+    RollingStrip<T> strip = rollingStrip<kKernel, 1>(p, plane);
     for (int64_t column = 0; column < p.columns; column += lanes, strip.from += lanes, strip.to += lanes,
                  strip.read_next += rows * lanes, strip.write_next += rows * lanes) {
       if (isWhole(column))

@@ -30,16 +30,6 @@ inline LaneNumbers<T> lanesRead(int64_t columns, int64_t j) {
   return _mm512_load_si512(numbers);
 }
 
-/// Of two vectors the lanes with these numbers, where the mask has them, else 0.
-template <typename T>
-inline Vector<T> pickLanes(Vector<T> first, Vector<T> second, LaneNumbers<T> numbers, LaneMask<T> mask) {
-  if constexpr (sizeof(T) == 4)
-    return (Vector<T>)_mm512_maskz_permutex2var_ps(mask, (__m512)first, numbers, (__m512)second);
-  else
-    return (Vector<T>)_mm512_maskz_permutex2var_pd(static_cast<__mmask8>(mask), (__m512d)first, numbers,
-                                                   (__m512d)second);
-}
-
 /// What pairs of rows of windows read of planes, from kColumns columns of the filter on.
 template <int kKernel, int kColumns, typename T>
 struct PairReader {

@@ -1,0 +1,181 @@
+// Planes by strides of one whose rows fill a vector of 64 bytes, or less: those of half a vector are two side
+// by side, and columns of the filter meet lanes that are shifted in registers. Included by patch_kernels.cpp
+// alone (see runtime/host/matmul/vector.h).
+#pragma once
+
+#include "runtime/host/conv/depthwise/lanes.h"
+#include "runtime/host/conv/depthwise/plane_kernels.h"
+#include "runtime/host/conv/depthwise/rolling_products.h"
+#include "runtime/host/conv/depthwise/rolling_sums.h"
+
+namespace gpuc {
+namespace {
+
+/// What is asked for while two planes are computed.
+constexpr int64_t kPlanesAhead = 4;
+
+#if defined(__AVX512F__)
+
+/// The first lanes of a half.
+template <typename T>
+inline LaneMask<T> lanesOfHalf(int64_t columns, int half) {
+  return static_cast<LaneMask<T>>(lanesWithin<T>(0, columns) << half * kLanes<T> / 2);
+}
+
+/// Rows of two planes, each in its half, or of one.
+template <int kPlanes, int kKernel, typename T>
+struct PlanesOfVector {
+  static constexpr bool kAsks = true;
+  static constexpr int kSpan = kLanes<T> / kPlanes;
+  int64_t from_plane, to_plane;
+  LaneMask<T> read[2], kept[2];
+  LaneMask<T> inside[kKernel];      // lanes whose column of the filter meets one of the row
+  LaneNumbers<T> numbers[kKernel];  // where that is
+
+  explicit PlanesOfVector(const PlaneSums<T>& p)
+      : PlanesOfVector(p.source, p.low_column, p.columns, p.result_plane) {}
+  /// Of x, and in the place of what is stored y.
+  explicit PlanesOfVector(const PlaneProducts<T>& p)
+      : PlanesOfVector(p.x, p.low_column, p.y.columns, p.y.plane) {}
+  PlanesOfVector(const ReadPlanes<T>& source, int64_t low, int64_t columns, int64_t result_plane)
+      : from_plane(source.plane), to_plane(result_plane) {
+    for (int plane = 0; plane < kPlanes; ++plane) {
+      read[plane] = lanesOfHalf<T>(source.columns, plane);
+      kept[plane] = lanesOfHalf<T>(columns, plane);
+    }
+    for (int64_t j = 0; j < kKernel; ++j) {
+      const int64_t end = source.columns + low - j;
+      const LaneMask<T> met = lanesWithin<T>(low - j, end < columns ? end : columns);
+      inside[j] = static_cast<LaneMask<T>>(kPlanes == 2 ? met | met << kSpan : met);
+      numbers[j] = lanesFrom<T>(j - low);
+    }
+  }
+
+  Vector<T> row(const T* from) const { return load(from, from_plane, read); }
+  Vector<T> column(Vector<T> row, int j) const { return pickLanes<T>(row, numbers[j], inside[j]); }
+  Vector<T> left(const T* y) const { return load(y, to_plane, kept); }
+  void store(T* to, Vector<T> sums) const {
+    storeLanes<T>(to, sums, kept[0]);
+    if constexpr (kPlanes == 2) storeLanes<T>(to + to_plane - kSpan, sums, kept[1]);
+  }
+  static Vector<T> load(const T* from, int64_t plane, const LaneMask<T>* masks) {
+    const Vector<T> first = loadLanes<T>(from, masks[0]);
+    if constexpr (kPlanes == 1) return first;
+    return mergeLanes<T>(first, from + plane - kSpan, masks[1]);
+  }
+};
+
+/// The taps of two planes, each in its half, or of one.
+template <int kPlanes, int kKernel, typename T>
+inline __attribute__((always_inline)) void splatTapsOf(const PlaneSums<T>& p, int64_t plane,
+                                                       Vector<T>* taps) {
+  splatTaps<kKernel>(p, plane, taps);
+  if constexpr (kPlanes == 1) return;
+  constexpr int kTaps = kKernel * kKernel;
+  const T* other = p.filter + (plane + 1) * p.filter_plane;
+  const LaneMask<T> of_other = lanesOfHalf<T>(kLanes<T> / 2, 1);
+#pragma unroll
+  for (int tap = 0; tap < kTaps; ++tap)
+    taps[tap] = mergeSplat<T>(taps[tap], other[p.flipped ? kTaps - 1 - tap : tap], of_other);
+}
+
+template <int kPlanes, int kKernel, typename T>
+inline void sumPlanesOfVector(const PlaneSums<T>& p) {
+  const PlanesOfVector<kPlanes, kKernel, T> lanes(p);
+  for (int64_t plane = 0; plane + kPlanes <= p.planes; plane += kPlanes) {
+    Vector<T> taps[kKernel * kKernel];
+    splatTapsOf<kPlanes, kKernel>(p, plane, taps);
+    RollingStrip<T> strip = rollingStrip<kKernel, 1>(p, plane);
+    strip.from += p.low_column;
+    strip.read_next = p.source.data + (plane + kPlanesAhead) * p.source.plane;
+    strip.write_next = p.result + (plane + kPlanesAhead) * p.result_plane;
+    sumStrip<kKernel>(strip, lanes, taps);
+  }
+}
+
+/// The vectors of sums of two planes, or of one, and back; `kept` has the lanes of each.
+template <int kPlanes, int kKernel, typename T>
+inline __attribute__((always_inline)) void loadSumsOf(const PlaneProducts<T>& p, int64_t plane,
+                                                      const LaneMask<T>* kept,
+                                                      Vector<T> (&sums)[kKernel][kKernel]) {
+  const T* lanes = p.lanes + plane * p.lanes_plane;
+  if constexpr (kPlanes == 1) return loadSums<kKernel>(lanes, sums);
+#pragma unroll
+  for (int tap = 0; tap < kKernel * kKernel; ++tap, lanes += kSumRoom<T>)
+    sums[tap / kKernel][tap % kKernel] =
+        mergeLanes<T>(loadLanes<T>(lanes, kept[0]), lanes + p.lanes_plane, kept[1]);
+}
+template <int kPlanes, int kKernel, typename T>
+inline __attribute__((always_inline)) void storeSumsOf(const PlaneProducts<T>& p, int64_t plane,
+                                                       const LaneMask<T>* kept,
+                                                       const Vector<T> (&sums)[kKernel][kKernel]) {
+  T* lanes = p.lanes + plane * p.lanes_plane;
+  if constexpr (kPlanes == 1) return storeSums<kKernel>(sums, lanes);
+#pragma unroll
+  for (int tap = 0; tap < kKernel * kKernel; ++tap, lanes += kSumRoom<T>) {
+    storeLanes<T>(lanes, sums[tap / kKernel][tap % kKernel], kept[0]);
+    storeLanes<T>(lanes + p.lanes_plane, sums[tap / kKernel][tap % kKernel], kept[1]);
+  }
+}
+
+template <int kPlanes, int kKernel, typename T>
+inline void multiplyPlanesOfVector(const PlaneProducts<T>& p) {
+  const PlanesOfVector<kPlanes, kKernel, T> lanes(p);
+  for (int64_t plane = 0; plane + kPlanes <= p.planes; plane += kPlanes) {
+    Vector<T> sums[kKernel][kKernel];
+    loadSumsOf<kPlanes, kKernel>(p, plane, lanes.kept, sums);
+    ProductStrip<T> strip = productStrip<kKernel, 1>(p, plane);
+    strip.x += p.low_column;
+    strip.x_next = p.x.data + (plane + kPlanesAhead) * p.x.plane;
+    strip.y_next = p.y.data + (plane + kPlanesAhead) * p.y.plane;
+    multiplyStrip<kKernel>(strip, lanes, sums);
+    storeSumsOf<kPlanes, kKernel>(p, plane, lanes.kept, sums);
+  }
+}
+
+#endif
+
+/// How many planes by strides of one are in a vector, if their rows are as wide as that; 0: none. Rows of a
+/// quarter of a vector and less adjoin in one (flat_planes.h).
+template <int kKernel, typename T>
+constexpr int planesOfVector(int64_t columns) {
+  if (!kRolls<kKernel> || columns <= kLanes<T> / 4 || columns > kLanes<T>) return 0;
+  return columns <= kLanes<T> / 2 ? 2 : 1;
+}
+
+/// Calls run(p, planes), where `planes` are those of a vector, a constant: for pairs and one that is left
+/// over, or one by one.
+template <typename Planes, typename Run>
+inline void forVectors(const Planes& p, int planes, Run run) {
+  const int64_t pairs = planes == 2 ? p.planes / 2 * 2 : 0;
+  if (pairs > 0) run(p, std::integral_constant<int, 2>());
+  if (pairs < p.planes) run(p.from(pairs), std::integral_constant<int, 1>());
+}
+
+/// Computes them, if they are such.
+template <int kKernel, typename T>
+inline bool sumsPlanesOfVector(const PlaneSums<T>& p) {
+  const int planes = planesOfVector<kKernel, T>(p.columns > p.source.columns ? p.columns : p.source.columns);
+  if (planes == 0) return false;
+#if defined(__AVX512F__)
+  forVectors(p, planes, [](const PlaneSums<T>& some, auto count) {
+    sumPlanesOfVector<decltype(count)::value, kKernel>(some);
+  });
+#endif
+  return true;
+}
+
+template <int kKernel, typename T>
+inline bool multipliesPlanesOfVector(const PlaneProducts<T>& p) {
+  const int planes = planesOfVector<kKernel, T>(p.x.columns > p.y.columns ? p.x.columns : p.y.columns);
+  if (planes == 0 || p.y.row_end - p.y.row < kKernel) return false;
+#if defined(__AVX512F__)
+  forVectors(p, planes, [](const PlaneProducts<T>& some, auto count) {
+    multiplyPlanesOfVector<decltype(count)::value, kKernel>(some);
+  });
+#endif
+  return true;
+}
+
+}  // namespace
+}  // namespace gpuc
