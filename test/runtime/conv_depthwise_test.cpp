@@ -98,6 +98,21 @@ TEST(ConvDepthwise, PairsOfRows) {
                  static_cast<uint64_t>(10 * low + extent));
 }
 
+// A filter's gradient of which a part has more images than a plane meets at once.
+TEST(ConvDepthwise, SeveralImagesOfAPart) {
+  for (int64_t kernel : {3, 5, 7})
+    for (int64_t stride : {1, 2})
+      for (int64_t extent : {4, 7, 14}) {
+        const ConvAxis side = axis(extent, kernel, stride, kernel / 2, kernel / 2);
+        ConvShape shape = depthwise(151, 3, side, side);
+        ASSERT_TRUE(countWindows(shape));
+        shape.kind = ConvKind::filter_gradient;
+        EXPECT_GT(shape.batch / cutDepthwise(shape).parts, 3);
+        checkShape<float>(shape, DataType::f32, 17);
+        checkShape<double>(shape, DataType::f64, 17);
+      }
+}
+
 // Blocks of rows that are whole or not.
 TEST(ConvDepthwise, Heights) {
   for (int64_t kernel : {3, 5, 7})

@@ -24,10 +24,12 @@ class DepthwiseFilterTile {
     const int64_t sums = channels * s.groupOutputs() * s.taps();
     std::fill_n(lanes_, sums * kRoom, T(0));
     const int64_t image_end = s.batch * (part_ + 1) / cut_.parts;
-    for (int64_t image = s.batch * part_ / cut_.parts; image < image_end; ++image)
+    const int64_t at_once = imagesAtOnce();
+    for (int64_t image = s.batch * part_ / cut_.parts; image < image_end; image += at_once)
       for (int64_t channel = 0; channel < channels; channel += cut_.planes)
         for (int64_t row = 0; row < s.height.output; row += cut_.rows)
-          addStrip(image, channel, std::min(cut_.planes, channels - channel), row,
+          addStrip(image, std::min(at_once, image_end - image), channel,
+                   std::min(cut_.planes, channels - channel), row,
                    std::min(row + cut_.rows, s.height.output));
     T* to = static_cast<T*>(problem_.sums_in_workspace ? operands_.workspace : operands_.c);
     problem_.patch_kernels->of<S>().planes.addLanes(
@@ -38,8 +40,16 @@ class DepthwiseFilterTile {
   using T = Computed<S>;
   static constexpr int64_t kRoom = kPlaneLaneBytes / static_cast<int64_t>(sizeof(T));
 
-  /// Rows of y, of the tile's `channels` channels from `channel` on.
-  void addStrip(int64_t image, int64_t channel, int64_t channels, int64_t row, int64_t row_end) const {
+  /// Images that a plane meets while its sums are in registers: some where it has so little that to load and
+  /// store them takes as long; more of them have lines that drive each other out of the first-level cache.
+  int64_t imagesAtOnce() const {
+    constexpr int64_t kFewPixels = 64, kImages = 4;
+    return !kIsWidened<S> && problem_.shape.outputPixels() <= kFewPixels ? kImages : 1;
+  }
+
+  /// Rows of y of some images, of the tile's `channels` channels from `channel` on.
+  void addStrip(int64_t image, int64_t images, int64_t channel, int64_t channels, int64_t row,
+                int64_t row_end) const {
     const ConvShape& s = problem_.shape;
     const int64_t many = s.groupOutputs();
     alignas(64) std::byte x_scratch[kIsWidened<S> ? kDepthwiseScratchBytes : 1];
@@ -55,9 +65,12 @@ class DepthwiseFilterTile {
     const PlaneKernels<T>& kernels =
         problem_.patch_kernels->of<S>().planes.of(s.width.kernel, s.width.stride);
     for (int64_t i = 0; i < many; ++i, y.data += y.plane / many)
-      kernels.products({.planes = channels,
+      kernels.products({.images = images,
+                        .planes = channels,
                         .x = x,
                         .y = y,
+                        .x_image = s.in_channels * s.inputPixels(),
+                        .y_image = s.out_channels * s.outputPixels(),
                         .low_row = s.height.low,
                         .low_column = s.width.low,
                         .lanes = lanes_ + (channel * many + i) * s.taps() * kRoom,

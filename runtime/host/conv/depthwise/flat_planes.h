@@ -172,20 +172,40 @@ void vectorSums(const PlaneSums<T>& p, const FlatRows& rows) {
   for (; plane < p.planes; ++plane) vectorSums<1, kKernel>(p, rows, lanes, plane);
 }
 
-template <int kKernel, typename T>
-inline void vectorProducts(const PlaneProducts<T>& p, const FlatRows& rows) {
+/// The products of kColumns columns of the filter, from `first` on, of one plane of all images.
+template <int kKernel, int kColumns, typename T>
+inline __attribute__((always_inline)) void vectorProducts(const PlaneProducts<T>& p, const FlatRows& rows,
+                                                          const VectorPlanes<kKernel, T>& lanes, int first,
+                                                          int64_t plane) {
   constexpr int64_t kRoom = kPlaneLaneBytes / sizeof(T);
-  const VectorPlanes<kKernel, T> lanes(rows);
-  const T *from = p.x.data + rows.met_row * p.x.columns, *y = p.y.data + p.y.row * p.y.columns;
-  T* sums = p.lanes;
-  for (int64_t plane = 0; plane < p.planes; ++plane) {
-    const Vector<T> x = loadLanes<T>(from, lanes.read), left = loadLanes<T>(y, lanes.kept);
+  constexpr int kTaps = kKernel * kColumns;
+  const T* x = p.x.data + plane * p.x.plane + rows.met_row * p.x.columns;
+  const T* y = p.y.data + plane * p.y.plane + p.y.row * p.y.columns;
+  T* place = p.lanes + plane * p.lanes_plane + first * kRoom;
+  Vector<T> sums[kTaps];
+  auto room = [](int t) { return (t / kColumns * kKernel + t % kColumns) * kRoom; };
 #pragma unroll
-    for (int tap = 0; tap < kKernel * kKernel; ++tap) {
-      const Vector<T> met = lanes.met(x, tap);
-      store(sums + tap * kRoom, multiplyAdd<T>(left, met, load(sums + tap * kRoom)));
-    }
-    from += p.x.plane, y += p.y.plane, sums += p.lanes_plane;
+  for (int t = 0; t < kTaps; ++t) sums[t] = load(place + room(t));
+  for (int64_t image = 0; image < p.images; ++image, x += p.x_image, y += p.y_image) {
+    askForLines<1>(x + 4 * p.x.plane), askForLines<1>(y + 4 * p.y.plane);
+    const Vector<T> right = loadLanes<T>(x, lanes.read), left = loadLanes<T>(y, lanes.kept);
+#pragma unroll
+    for (int t = 0; t < kTaps; ++t)
+      sums[t] =
+          multiplyAdd<T>(left, lanes.met(right, t / kColumns * kKernel + first + t % kColumns), sums[t]);
+  }
+#pragma unroll
+  for (int t = 0; t < kTaps; ++t) store(place + room(t), sums[t]);
+}
+
+template <int kKernel, typename T>
+void vectorProducts(const PlaneProducts<T>& p, const FlatRows& rows) {
+  constexpr int kColumns = kKernel == 7 ? 2 : 3, kRest = kKernel % kColumns;
+  const VectorPlanes<kKernel, T> lanes(rows);
+  for (int64_t plane = 0; plane < p.planes; ++plane) {
+    for (int first = 0; first + kColumns <= kKernel; first += kColumns)
+      vectorProducts<kKernel, kColumns>(p, rows, lanes, first, plane);
+    if constexpr (kRest > 0) vectorProducts<kKernel, kRest>(p, rows, lanes, kKernel - kRest, plane);
   }
 }
 
@@ -239,9 +259,12 @@ void flatProducts(const PlaneProducts<T>& p, const FlatRows& rows) {
   if (isOneVector<T>(rows)) return vectorProducts<kKernel>(p, rows);
   constexpr int kColumns = 3, kRest = kKernel % kColumns;
   const FlatMasks<kKernel, T> masks(rows);
-  for (int first = 0; first + kColumns <= kKernel; first += kColumns)
-    flatProductColumns<kKernel, kColumns>(p, masks, first);
-  if constexpr (kRest > 0) flatProductColumns<kKernel, kRest>(p, masks, kKernel - kRest);
+  for (int64_t image = 0; image < p.images; ++image) {
+    const PlaneProducts<T> one = p.ofImage(image);
+    for (int first = 0; first + kColumns <= kKernel; first += kColumns)
+      flatProductColumns<kKernel, kColumns>(one, masks, first);
+    if constexpr (kRest > 0) flatProductColumns<kKernel, kRest>(one, masks, kKernel - kRest);
+  }
 }
 
 #endif

@@ -109,6 +109,34 @@ inline Vector<T> mergeSplat(Vector<T> v, T x, LaneMask<T> mask) {
     return (Vector<T>)_mm512_mask_mov_pd((__m512d)v, static_cast<__mmask8>(mask), (__m512d)splat<T>(x));
 }
 
+/// The lanes of the mask of two halves, each from an address; as much of them as a half has is not as slow as
+/// a whole vector, which crosses more lines of the cache.
+template <typename T>
+inline Vector<T> loadHalves(const T* low, const T* high, LaneMask<T> mask) {
+  if constexpr (sizeof(T) == 4) {
+    const auto half = static_cast<__mmask8>(mask);
+    const __m256 first = _mm256_maskz_loadu_ps(half, low), other = _mm256_maskz_loadu_ps(half, high);
+    return (Vector<T>)_mm512_insertf64x4(_mm512_castpd256_pd512((__m256d)first), (__m256d)other, 1);
+  } else {
+    const auto half = static_cast<__mmask8>(mask & 15);
+    const __m256d first = _mm256_maskz_loadu_pd(half, low), other = _mm256_maskz_loadu_pd(half, high);
+    return (Vector<T>)_mm512_insertf64x4(_mm512_castpd256_pd512(first), other, 1);
+  }
+}
+template <typename T>
+inline void storeHalves(T* low, T* high, Vector<T> v, LaneMask<T> mask) {
+  const __m256d first = _mm512_castpd512_pd256((__m512d)v), other = _mm512_extractf64x4_pd((__m512d)v, 1);
+  if constexpr (sizeof(T) == 4) {
+    const auto half = static_cast<__mmask8>(mask);
+    _mm256_mask_storeu_ps(low, half, (__m256)first);
+    _mm256_mask_storeu_ps(high, half, (__m256)other);
+  } else {
+    const auto half = static_cast<__mmask8>(mask & 15);
+    _mm256_mask_storeu_pd(low, half, first);
+    _mm256_mask_storeu_pd(high, half, other);
+  }
+}
+
 template <typename T>
 using LaneNumbers = __m512i;
 

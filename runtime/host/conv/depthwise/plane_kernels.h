@@ -43,17 +43,23 @@ struct PlaneSums {
   }
 };
 
-/// lanes[plane][tap] (+)= over rows [row, row_end) of y, and the columns of each vector of y, its elements
-/// times those of x that the tap meets, in a vector of sums: by blocks of rows, in each by vectors of
-/// columns, then rows.
+/// lanes[plane][tap] (+)= over some images, rows [row, row_end) of y, and the columns of each vector of y,
+/// its elements times those of x that the tap meets, in a vector of sums: by blocks of rows, in each by
+/// vectors of columns, then rows.
 template <typename T>
 struct PlaneProducts {
-  int64_t planes;
-  ReadPlanes<T> x, y;
+  int64_t images, planes;
+  ReadPlanes<T> x, y;  // of the first image
+  int64_t x_image, y_image;
   int64_t low_row, low_column;
   T* lanes;  // kPlaneLaneBytes for each tap
   int64_t lanes_plane;
 
+  PlaneProducts ofImage(int64_t image) const {
+    PlaneProducts p = *this;
+    p.images = 1, p.x.data += image * x_image, p.y.data += image * y_image;
+    return p;
+  }
   /// Without the planes before.
   PlaneProducts from(int64_t plane) const {
     PlaneProducts p = *this;

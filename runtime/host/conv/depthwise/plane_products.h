@@ -154,15 +154,12 @@ __attribute__((noinline)) void productColumns(const PlaneProducts<T>& p, int tap
   }
 }
 
+/// Of one image.
 template <int kKernel, int kStride, typename T>
-void planeProducts(const PlaneProducts<T>& p) {
-  if constexpr (kStride == 1)
-    if (multipliesPlanesOfVector<kKernel>(p) || multipliesFlat<kKernel>(p)) return;
+void productsOfImage(const PlaneProducts<T>& p) {
   if constexpr (kStride == 1 && kRolls<kKernel>)
     if (p.y.row_end - p.y.row >= kKernel && p.y.columns <= kMostRollingVectors * kLanes<T>)
       return rollingProducts<kKernel>(p);
-  if constexpr (kStride == 2 && kRolls<kKernel>)
-    if (multipliesPicked(p)) return;
   if constexpr (kStride == 2)
     if (multipliesPairs<kKernel>(p)) return;
   if constexpr (kStride == 2 && kRolls<kKernel>)
@@ -176,10 +173,19 @@ void planeProducts(const PlaneProducts<T>& p) {
   p.y.columns <= kLanes<T> ? multiply.template operator()<true>() : multiply.template operator()<false>();
 }
 
+template <int kKernel, int kStride, typename T>
+void planeProducts(const PlaneProducts<T>& p) {
+  if constexpr (kStride == 1)
+    if (multipliesPlanesOfVector<kKernel>(p) || multipliesFlat<kKernel>(p)) return;
+  if constexpr (kStride == 2 && kRolls<kKernel>)
+    if (multipliesPicked(p)) return;
+  if (p.images == 1) return productsOfImage<kKernel, kStride>(p);
+  for (int64_t image = 0; image < p.images; ++image) productsOfImage<kKernel, kStride>(p.ofImage(image));
+}
+
 template <typename T>
 void addLanes(const T* lanes, int64_t count, T* sums) {
-  constexpr int64_t kRoom = kPlaneLaneBytes / sizeof(T);
-  for (int64_t i = 0; i < count; ++i) sums[i] = sum<T>(load(lanes + i * kRoom));
+  for (int64_t i = 0; i < count; ++i) sums[i] = sum<T>(load(lanes + i * kSumRoom<T>));
 }
 
 }  // namespace

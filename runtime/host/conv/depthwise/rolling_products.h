@@ -20,6 +20,14 @@ struct ProductStrip {
   const T *x, *y;
   int64_t x_columns, y_columns, rows, begin, end;
   const T *x_next, *y_next;  // asked for line by line
+
+  /// Of another image, so far behind.
+  ProductStrip behind(int64_t x_elements, int64_t y_elements) const {
+    ProductStrip strip = *this;
+    strip.x += x_elements, strip.x_next += x_elements;
+    strip.y += y_elements, strip.y_next += y_elements;
+    return strip;
+  }
 };
 
 /// Rows of one plane each, of which all lanes are read.

@@ -18,22 +18,20 @@ struct PickedSteps {
   static constexpr bool kAsks = true;
   static constexpr int kSpan = kLanes<T> / kPlanes;  // windows of a plane, at most
   int64_t second, to_plane;                          // where the second vector is, and the second plane
-  LaneMask<T> read[2], kept[2];
+  LaneMask<T> read[2], kept;
   LaneMask<T> met[3];         // windows whose column of the filter meets one of the row
   LaneNumbers<T> numbers[3];  // where that is in the two vectors
 
   PickedSteps(const ReadPlanes<T>& source, int64_t low, int64_t windows, int64_t windows_plane)
-      : second(kPlanes == 2 ? source.plane : kLanes<T>), to_plane(windows_plane) {
+      : second(kPlanes == 2 ? source.plane : kLanes<T>),
+        to_plane(windows_plane),
+        kept(lanesWithin<T>(0, windows)) {
     read[0] = lanesWithin<T>(0, source.columns);
     read[1] = lanesWithin<T>(0, kPlanes == 2 ? source.columns : source.columns - kLanes<T>);
-    for (int plane = 0; plane < 2; ++plane)
-      kept[plane] =
-          static_cast<LaneMask<T>>(lanesWithin<T>(0, plane < kPlanes ? windows : 0) << plane * kLanes<T> / 2);
     const LaneNumbers<T> first_read = steppedLanes(LaneIndices<T>());
     for (int64_t j = 0; j < 3; ++j) {
       const int64_t end = (source.columns + low - j + 1) / 2;
-      const LaneMask<T> there = lanesWithin<T>((low - j + 1) / 2, end < windows ? end : windows);
-      met[j] = static_cast<LaneMask<T>>(kPlanes == 2 ? there | there << kSpan : there);
+      met[j] = lanesOfPlanes<kPlanes, T>((low - j + 1) / 2, end < windows ? end : windows);
       numbers[j] = shiftNumbers<T>(first_read, j - low);
     }
   }
@@ -52,15 +50,8 @@ struct PickedSteps {
     return {pickLanes<T>(first, other, numbers[0], met[0]), pickLanes<T>(first, other, numbers[1], met[1]),
             pickLanes<T>(first, other, numbers[2], met[2])};
   }
-  Vector<T> left(const T* y) const {
-    const Vector<T> first = loadLanes<T>(y, kept[0]);
-    if constexpr (kPlanes == 1) return first;
-    return mergeLanes<T>(first, y + to_plane - kSpan, kept[1]);
-  }
-  void store(T* to, Vector<T> sums) const {
-    storeLanes<T>(to, sums, kept[0]);
-    if constexpr (kPlanes == 2) storeLanes<T>(to + to_plane - kSpan, sums, kept[1]);
-  }
+  Vector<T> left(const T* y) const { return loadPlanes<kPlanes, T>(y, to_plane, kept); }
+  void store(T* to, Vector<T> sums) const { storePlanes<kPlanes, T>(to, to_plane, sums, kept); }
 };
 
 template <int kPlanes, typename T>
@@ -84,15 +75,16 @@ inline void multiplyPicked(const PlaneProducts<T>& p) {
   const PickedSteps<kPlanes, T> steps(p.x, p.low_column, p.y.columns, p.y.plane);
   for (int64_t plane = 0; plane + kPlanes <= p.planes; plane += kPlanes) {
     Vector<T> sums[3][3];
-    loadSumsOf<kPlanes, 3>(p, plane, steps.kept, sums);
+    loadSumsOf<kPlanes, 3>(p, plane, sums);
     ProductStrip<T> strip = productStrip<3, 2>(p, plane);
     strip.x += p.low_column;
     if constexpr (kPlanes == 2) {
       strip.x_next = p.x.data + (plane + kPlanesAhead) * p.x.plane;
       strip.y_next = p.y.data + (plane + kPlanesAhead) * p.y.plane;
     }
-    multiplySteps(strip, steps, sums);
-    storeSumsOf<kPlanes, 3>(p, plane, steps.kept, sums);
+    for (int64_t image = 0; image < p.images; ++image)
+      multiplySteps(strip.behind(image * p.x_image, image * p.y_image), steps, sums);
+    storeSumsOf<kPlanes, 3>(p, plane, sums);
   }
 }
 
@@ -102,27 +94,24 @@ inline void multiplyPicked(const PlaneProducts<T>& p) {
 template <int kPlanes, bool kOdd, typename T>
 struct PickedStepsBack {
   static constexpr bool kAsks = kPlanes == 1;
-  static constexpr int kSpan = kLanes<T> / kPlanes;
   int64_t from_plane, second;  // to the second plane's, and where the second vector is stored
-  LaneMask<T> read[2], met[2], kept[2];
+  LaneMask<T> read, met[2], kept[2];
   LaneNumbers<T> numbers[2];
 
   explicit PickedStepsBack(const PlaneSums<T>& p)
-      : from_plane(p.source.plane), second(kPlanes == 2 ? p.result_plane : kLanes<T>) {
+      : from_plane(p.source.plane),
+        second(kPlanes == 2 ? p.result_plane : kLanes<T>),
+        read(lanesWithin<T>(0, p.source.columns)) {
     for (int i = 0; i < 2; ++i) {
       const int64_t first = (p.low_column + 1) / 2 - i;
-      const int64_t end = p.source.columns - first;
-      const LaneMask<T> there = lanesWithin<T>(-first, end < kSpan ? end : kSpan);
-      met[i] = static_cast<LaneMask<T>>(kPlanes == 2 ? there | there << kSpan : there);
+      met[i] = lanesOfPlanes<kPlanes, T>(-first, p.source.columns - first);
       numbers[i] = lanesFrom<T>(first);
-      read[i] = kPlanes == 2 ? lanesOfHalf<T>(p.source.columns, i) : lanesWithin<T>(0, p.source.columns);
       kept[i] = lanesWithin<T>(0, p.columns - (kPlanes == 2 ? 0 : i * kLanes<T>));
     }
   }
 
   WindowRow<T> row(const T* at) const {
-    Vector<T> windows = loadLanes<T>(at, read[0]);
-    if constexpr (kPlanes == 2) windows = mergeLanes<T>(windows, at + from_plane - kSpan, read[1]);
+    const Vector<T> windows = loadPlanes<kPlanes, T>(at, from_plane, read);
     const Vector<T> window = pickLanes<T>(windows, numbers[0], met[0]);
     const Vector<T> before = pickLanes<T>(windows, numbers[1], met[1]);
     return {window, before, kOdd ? before : window};

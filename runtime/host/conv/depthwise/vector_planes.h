@@ -16,10 +16,22 @@ constexpr int64_t kPlanesAhead = 4;
 
 #if defined(__AVX512F__)
 
-/// The first lanes of a half.
-template <typename T>
-inline LaneMask<T> lanesOfHalf(int64_t columns, int half) {
-  return static_cast<LaneMask<T>>(lanesWithin<T>(0, columns) << half * kLanes<T> / 2);
+/// The lanes of the mask of two planes, each in its half, or of one.
+template <int kPlanes, typename T>
+inline Vector<T> loadPlanes(const T* row, int64_t plane, LaneMask<T> mask) {
+  return kPlanes == 2 ? loadHalves<T>(row, row + plane, mask) : loadLanes<T>(row, mask);
+}
+template <int kPlanes, typename T>
+inline void storePlanes(T* row, int64_t plane, Vector<T> v, LaneMask<T> mask) {
+  kPlanes == 2 ? storeHalves<T>(row, row + plane, v, mask) : storeLanes<T>(row, v, mask);
+}
+
+/// Lanes [begin, end) of one plane, or of both: none of a plane lies beyond its half.
+template <int kPlanes, typename T>
+inline LaneMask<T> lanesOfPlanes(int64_t begin, int64_t end) {
+  constexpr int64_t kSpan = kLanes<T> / kPlanes;
+  const LaneMask<T> of_one = lanesWithin<T>(begin, end < kSpan ? end : kSpan);
+  return static_cast<LaneMask<T>>(kPlanes == 2 ? of_one | of_one << kSpan : of_one);
 }
 
 /// Rows of two planes, each in its half, or of one.
@@ -28,7 +40,7 @@ struct PlanesOfVector {
   static constexpr bool kAsks = true;
   static constexpr int kSpan = kLanes<T> / kPlanes;
   int64_t from_plane, to_plane;
-  LaneMask<T> read[2], kept[2];
+  LaneMask<T> read, kept;           // of a row of each plane
   LaneMask<T> inside[kKernel];      // lanes whose column of the filter meets one of the row
   LaneNumbers<T> numbers[kKernel];  // where that is
 
@@ -38,31 +50,21 @@ struct PlanesOfVector {
   explicit PlanesOfVector(const PlaneProducts<T>& p)
       : PlanesOfVector(p.x, p.low_column, p.y.columns, p.y.plane) {}
   PlanesOfVector(const ReadPlanes<T>& source, int64_t low, int64_t columns, int64_t result_plane)
-      : from_plane(source.plane), to_plane(result_plane) {
-    for (int plane = 0; plane < kPlanes; ++plane) {
-      read[plane] = lanesOfHalf<T>(source.columns, plane);
-      kept[plane] = lanesOfHalf<T>(columns, plane);
-    }
+      : from_plane(source.plane),
+        to_plane(result_plane),
+        read(lanesWithin<T>(0, source.columns)),
+        kept(lanesWithin<T>(0, columns)) {
     for (int64_t j = 0; j < kKernel; ++j) {
       const int64_t end = source.columns + low - j;
-      const LaneMask<T> met = lanesWithin<T>(low - j, end < columns ? end : columns);
-      inside[j] = static_cast<LaneMask<T>>(kPlanes == 2 ? met | met << kSpan : met);
+      inside[j] = lanesOfPlanes<kPlanes, T>(low - j, end < columns ? end : columns);
       numbers[j] = lanesFrom<T>(j - low);
     }
   }
 
-  Vector<T> row(const T* from) const { return load(from, from_plane, read); }
+  Vector<T> row(const T* from) const { return loadPlanes<kPlanes, T>(from, from_plane, read); }
   Vector<T> column(Vector<T> row, int j) const { return pickLanes<T>(row, numbers[j], inside[j]); }
-  Vector<T> left(const T* y) const { return load(y, to_plane, kept); }
-  void store(T* to, Vector<T> sums) const {
-    storeLanes<T>(to, sums, kept[0]);
-    if constexpr (kPlanes == 2) storeLanes<T>(to + to_plane - kSpan, sums, kept[1]);
-  }
-  static Vector<T> load(const T* from, int64_t plane, const LaneMask<T>* masks) {
-    const Vector<T> first = loadLanes<T>(from, masks[0]);
-    if constexpr (kPlanes == 1) return first;
-    return mergeLanes<T>(first, from + plane - kSpan, masks[1]);
-  }
+  Vector<T> left(const T* y) const { return loadPlanes<kPlanes, T>(y, to_plane, kept); }
+  void store(T* to, Vector<T> sums) const { storePlanes<kPlanes, T>(to, to_plane, sums, kept); }
 };
 
 /// The taps of two planes, each in its half, or of one.
@@ -73,7 +75,7 @@ inline __attribute__((always_inline)) void splatTapsOf(const PlaneSums<T>& p, in
   if constexpr (kPlanes == 1) return;
   constexpr int kTaps = kKernel * kKernel;
   const T* other = p.filter + (plane + 1) * p.filter_plane;
-  const LaneMask<T> of_other = lanesOfHalf<T>(kLanes<T> / 2, 1);
+  const LaneMask<T> of_other = lanesWithin<T>(kLanes<T> / 2, kLanes<T>);
 #pragma unroll
   for (int tap = 0; tap < kTaps; ++tap)
     taps[tap] = mergeSplat<T>(taps[tap], other[p.flipped ? kTaps - 1 - tap : tap], of_other);
@@ -93,29 +95,24 @@ inline void sumPlanesOfVector(const PlaneSums<T>& p) {
   }
 }
 
-/// The vectors of sums of two planes, or of one, and back; `kept` has the lanes of each.
+/// The vectors of sums of two planes, half a vector each, or of one, and back.
 template <int kPlanes, int kKernel, typename T>
 inline __attribute__((always_inline)) void loadSumsOf(const PlaneProducts<T>& p, int64_t plane,
-                                                      const LaneMask<T>* kept,
                                                       Vector<T> (&sums)[kKernel][kKernel]) {
   const T* lanes = p.lanes + plane * p.lanes_plane;
-  if constexpr (kPlanes == 1) return loadSums<kKernel>(lanes, sums);
 #pragma unroll
   for (int tap = 0; tap < kKernel * kKernel; ++tap, lanes += kSumRoom<T>)
     sums[tap / kKernel][tap % kKernel] =
-        mergeLanes<T>(loadLanes<T>(lanes, kept[0]), lanes + p.lanes_plane, kept[1]);
+        loadPlanes<kPlanes, T>(lanes, p.lanes_plane, lanesWithin<T>(0, kLanes<T>));
 }
 template <int kPlanes, int kKernel, typename T>
 inline __attribute__((always_inline)) void storeSumsOf(const PlaneProducts<T>& p, int64_t plane,
-                                                       const LaneMask<T>* kept,
                                                        const Vector<T> (&sums)[kKernel][kKernel]) {
   T* lanes = p.lanes + plane * p.lanes_plane;
-  if constexpr (kPlanes == 1) return storeSums<kKernel>(sums, lanes);
 #pragma unroll
-  for (int tap = 0; tap < kKernel * kKernel; ++tap, lanes += kSumRoom<T>) {
-    storeLanes<T>(lanes, sums[tap / kKernel][tap % kKernel], kept[0]);
-    storeLanes<T>(lanes + p.lanes_plane, sums[tap / kKernel][tap % kKernel], kept[1]);
-  }
+  for (int tap = 0; tap < kKernel * kKernel; ++tap, lanes += kSumRoom<T>)
+    storePlanes<kPlanes, T>(lanes, p.lanes_plane, sums[tap / kKernel][tap % kKernel],
+                            lanesWithin<T>(0, kLanes<T>));
 }
 
 template <int kPlanes, int kKernel, typename T>
@@ -123,13 +120,14 @@ inline void multiplyPlanesOfVector(const PlaneProducts<T>& p) {
   const PlanesOfVector<kPlanes, kKernel, T> lanes(p);
   for (int64_t plane = 0; plane + kPlanes <= p.planes; plane += kPlanes) {
     Vector<T> sums[kKernel][kKernel];
-    loadSumsOf<kPlanes, kKernel>(p, plane, lanes.kept, sums);
+    loadSumsOf<kPlanes, kKernel>(p, plane, sums);
     ProductStrip<T> strip = productStrip<kKernel, 1>(p, plane);
     strip.x += p.low_column;
     strip.x_next = p.x.data + (plane + kPlanesAhead) * p.x.plane;
     strip.y_next = p.y.data + (plane + kPlanesAhead) * p.y.plane;
-    multiplyStrip<kKernel>(strip, lanes, sums);
-    storeSumsOf<kPlanes, kKernel>(p, plane, lanes.kept, sums);
+    for (int64_t image = 0; image < p.images; ++image)
+      multiplyStrip<kKernel>(strip.behind(image * p.x_image, image * p.y_image), lanes, sums);
+    storeSumsOf<kPlanes, kKernel>(p, plane, sums);
   }
 }
 
