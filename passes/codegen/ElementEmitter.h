@@ -224,6 +224,7 @@ private:
   Known loadScalar(mlir::Value pointer, ElementKind kind, Expr offset, const Guard &guard, int where);
   Known loadVector(mlir::Value pointer, ElementKind kind, Expr offset, int64_t laneStride, const Guard &guard,
                    int where);
+  Expr loadApart(mlir::Value pointer, ElementKind kind, Expr offset, int64_t stride, Expr mask);
   /// From which level on the coordinates in `affine`, and their ranges, are known.
   int levelOf(const Affine &affine) const;
   /// A position as a number.

@@ -60,7 +60,7 @@ State ElementEmitter::overWindow(
       at[dim] = sum(first, step, steps.dilation);
       stepped = materialize(step);
       Guard inside;
-      if (leavesImage(steps, image[dim]))
+      if (leavesImage(steps, image[dim]) && whereIs(at[dim], image[dim]) != Where::Inside)
         inside = within(materialize(at[dim]), image[dim]);
       return inner(inside, carried);
     });

@@ -194,6 +194,37 @@ TEST_P(FormsTest, TransposesSlicesAndReverses) {
   }
 }
 
+/// Every `stride`-th column from `first` on of two rows of `columns`, the last one among them.
+template <typename T>
+void checkStrides(const std::string &element, int64_t stride, int64_t first, int64_t taken,
+                  const HostTarget &target) {
+  const int64_t columns = first + (taken - 1) * stride + 1;
+  std::string in = tensor({2, columns}, element), part = tensor({2, taken}, element);
+  TestKernel kernel({in}, {part},
+                    "%0 = gpuc.slice %a0 starts [0, " + std::to_string(first) + "] limits [2, " +
+                        std::to_string(columns) + "] strides [1, " + std::to_string(stride) + "] : (" + in +
+                        ") -> " + part + "\ngpuc.yield %0 : " + part,
+                    target);
+  auto x = pattern<T>(2 * columns);
+  std::vector<T> y = kernel.run({Buffer::walled(x)})[0].template values<T>();
+  for (int64_t i = 0; i < 2; ++i)
+    for (int64_t j = 0; j < taken; ++j)
+      EXPECT_EQ(y[i * taken + j], x[i * columns + first + j * stride])
+          << element << ", every " << stride << " from " << first << ": " << i << ", " << j;
+}
+
+// Lanes a few elements apart come from vectors that are loaded whole; nothing behind the last is touched.
+TEST_P(FormsTest, TakesEveryFewElements) {
+  for (int64_t stride : {2, 3, 4, 5})
+    for (int64_t first : {0, 1})
+      for (int64_t taken : {1, 8, 15, 16, 17, 48, 61}) {
+        checkStrides<float>("f32", stride, first, taken, target());
+        checkStrides<double>("f64", stride, first, taken, target());
+        checkStrides<int8_t>("i8", stride, first, taken, target());
+        checkStrides<int64_t>("i64", stride, first, taken, target());
+      }
+}
+
 TEST_P(FormsTest, PadsAndConcatenates) {
   for (int64_t n : kSizes) {
     std::string in = tensor({2, n}, "f32"), padded = tensor({4, 2 * n + 2}, "f32"),

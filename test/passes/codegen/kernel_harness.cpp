@@ -20,12 +20,25 @@ Buffer::Buffer(size_t bytes) : bytes_(bytes), memory_(new unsigned char[bytes + 
   std::memset(memory_.get(), kGuard, bytes + kAlignment + kGuardBytes);
 }
 
+Buffer::Buffer(size_t bytes, Wall) : bytes_(bytes), walled_(true) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t pages = (bytes + page - 1) / page * page,
+               used = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  void *begin = mmap(nullptr, pages + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_NE(begin, MAP_FAILED);
+  auto *first = static_cast<unsigned char *>(begin);
+  EXPECT_EQ(mprotect(first + pages, page, PROT_NONE), 0);
+  memory_ = {first + pages - used, [=](unsigned char *) { munmap(begin, pages + page); }};
+}
+
 void *Buffer::data() const {
   auto address = reinterpret_cast<uintptr_t>(memory_.get());
   return reinterpret_cast<void *>((address + kAlignment - 1) / kAlignment * kAlignment);
 }
 
 bool Buffer::intact() const {
+  if (walled_)
+    return true;
   auto *end = static_cast<unsigned char *>(data()) + bytes_;
   for (size_t i = 0; i < kGuardBytes; ++i)
     if (end[i] != kGuard)

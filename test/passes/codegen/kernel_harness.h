@@ -24,6 +24,12 @@ public:
       std::memcpy(buffer.data(), values.data(), buffer.bytes());
     return buffer;
   }
+  /// The same where reading behind the last 64 bytes that hold values is a fault.
+  template <typename T> static Buffer walled(const std::vector<T> &values) {
+    Buffer buffer(values.size() * sizeof(T), Wall());
+    std::memcpy(buffer.data(), values.data(), buffer.bytes());
+    return buffer;
+  }
   void *data() const;
   size_t bytes() const { return bytes_; }
   template <typename T> std::vector<T> values() const {
@@ -36,7 +42,11 @@ public:
   bool intact() const;
 
 private:
+  struct Wall {};
+  Buffer(size_t bytes, Wall);
+
   size_t bytes_;
+  bool walled_ = false;
   std::shared_ptr<unsigned char[]> memory_;
 };
 
