@@ -30,6 +30,38 @@ GIVEN = {"momentum": ("momentum",), "betas": ("beta1", "beta2"), "weight_decay":
 IGNORED = {"lr", "foreach", "fused", "capturable", "differentiable", "decoupled_weight_decay"}
 
 
+# By class of torch.optim.
+CURES = {
+    "LBFGS": "calls the loss as often as its search takes, and a compiled step computes it once: step an LBFGS in eager mode, or take another",
+    "Muon": "iterates in bf16: the recipe's text \"muon:lr=0.02\" does in the weights' own type, and gives what is no matrix to AdamW",
+    "SparseAdam": "moves the rows alone that a batch reads, and a compiled step all of a table: take Adam, or \"adam:lr=…\"",
+}
+# What other packages call what a recipe has.
+TEXTS = {"lion": "lion:lr=1e-4", "muon": "muon:lr=0.02", "adafactor": "adafactor:lr=0.01"}
+
+
+def refusal_of(optimizer):
+    """Whose update it is decides, not its name; a class made of PyTorch's may have another step()."""
+    kind = type(optimizer)
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        given = f"the class {optimizer.__name__}" if isinstance(optimizer, type) else "None" if optimizer is None else f"a {kind.__name__}"
+        return f"the optimizer is {given}: give a torch.optim object, torch.optim.AdamW(net.parameters()), or a recipe's text, \"adamw:lr=3e-4\""
+    if kind is getattr(torch.optim, kind.__name__, None):
+        cure = CURES.get(kind.__name__)
+        return f"the optimizer {kind.__name__} {cure}" if cure else f"the optimizer {kind.__name__} is not supported: {known()}"
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    base = next((each.__name__ for each in kind.__mro__ if each.__name__ in FORMS and each is getattr(torch.optim, each.__name__)), None)
+    if base:
+        return f"the optimizer {name} is a class of its own, which may step otherwise than torch.optim.{base}, of which it is made: give that one"
+    text = TEXTS.get(kind.__name__.lower())
+    return f"the optimizer {name} is not supported: " + (f"the recipe's text \"{text}\" is nearest to it" if text else known())
+
+
+def known():
+    *others, last = sorted(FORMS)
+    return f"torch.optim's {', '.join(others)} and {last} are, and a recipe's texts, \"lion:lr=1e-4\""
+
+
 def text_of(value):
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -44,8 +76,7 @@ class Optimizer:
     def __init__(self, optimizer):
         name = type(optimizer).__name__
         if name not in FORMS or type(optimizer) is not getattr(torch.optim, name, None):
-            known = ", ".join(sorted(FORMS))
-            raise Error(f"the optimizer {name} is not supported: torch.optim has {known}, or give a recipe's text")
+            raise Error(refusal_of(optimizer))
         self.torch, self.groups = optimizer, []  # Those that a recipe has.
         self.compiled = [list(map(id, group["params"])) for group in optimizer.param_groups]
         self.check_hooks()

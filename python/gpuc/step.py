@@ -163,7 +163,7 @@ def check_parameters(recorder, reader):
     foreign = [parameter for parameter in reader.parameters() if id(parameter) not in recorder.names]
     if foreign:
         raise Error(f"the optimizer has {len(foreign)} parameters that are not the module's, the first of shape "
-                    f"{list(foreign[0].shape)}: make it of net.parameters()")  # fmt: skip
+                    f"{list(foreign[0].shape)}: make it of net.parameters(), or make what they are of a part of the module, or of a loss that is one")  # fmt: skip
 
 
 def lower(graph):

@@ -127,6 +127,30 @@ class Optimizers(OfOneNet):
             warm_up = lambda o: torch.optim.lr_scheduler.LinearLR(o, 0.1).step  # noqa: E731
             self.follow(lambda net: torch.optim.Rprop(net.parameters(), **numbers), warm_up)  # noqa: B023
 
+    def test_those_that_are_none_of_them(self):
+        """It is the class that counts, whatever its name, and each has its cure."""
+
+        class Adam(torch.optim.Adam):
+            def step(self, closure=None):
+                return None
+
+        class Lion(torch.optim.Optimizer):
+            pass
+
+        weights = [nn.Parameter(torch.zeros(3, 3))]
+        for optimizer, text in (
+            (torch.optim.Muon(weights), r'Muon iterates in bf16: the recipe.s text "muon:lr=0.02"'),
+            (torch.optim.SparseAdam(weights), "SparseAdam moves the rows alone that a batch reads, .*: take Adam"),
+            (torch.optim.LBFGS(weights), "LBFGS calls the loss .*: step an LBFGS in eager mode"),
+            (Adam(weights), r"Adam is a class of its own, which may step otherwise than torch.optim.Adam, .*: give that one"),
+            (Lion(weights, {}), r'Lion is not supported: the recipe.s text "lion:lr=1e-4" is nearest'),
+            (torch.optim.Adam, "is the class Adam: give a torch.optim object, .* or a recipe's text"),
+            (None, "is None: give"),
+            ([torch.optim.Adam(weights)], "is a list: give"),
+        ):
+            self.optimizer = optimizer
+            self.assertRaisesRegex(gpuc.Error, f"^the optimizer .*{text}", self.compile)
+
     def test_numbers_that_may_not_change(self):
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.5, momentum=0.9)
         step, group = self.compile(), self.optimizer.param_groups[0]
