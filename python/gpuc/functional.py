@@ -98,7 +98,7 @@ def ops_to_take_apart(program, rules):
             return None
         if node.op != "call_function" or node.target is operator.getitem or node in constants:
             continue
-        if node.users and rules.take_apart(node):
+        if (node.users or node.target._schema.is_mutable) and rules.take_apart(node):
             others.append(node)
     return others if are_read_as_written(program) else None
 

@@ -63,10 +63,42 @@ class Formulas(Case):
 
         self.trains(body)
 
+    def test_medians_and_modes(self):
+        """Of numbers among NaN, of none, and of levels that are there more than once."""
+
+        def body(net, h):
+            holes = torch.where(h < h.detach().quantile(torch.tensor(0.3, dtype=h.dtype)), torch.nan, h)
+            holes = torch.where((torch.arange(8) == 2)[:, None], torch.nan, holes)
+            medians = [holes.nanmedian(), holes.nanmedian(1).values.nan_to_num(0.5), *holes.nanmedian(0, keepdim=True)]
+            levels = (2 * h).round().detach() + (h - h.detach())
+            modes = [*levels.mode(), *levels.mode(0, keepdim=True), *h.mode(1)]
+            return sum((each * torch.arange(1, each.numel() + 1).view(each.shape)).square().sum() for each in (*medians, *modes))
+
+        self.trains(body)
+
+    def test_a_queue_that_is_written_last(self):
+        """By indices behind a dimension, of which nobody reads the result, as contrastive losses keep keys of before."""
+
+        def body(net, h):
+            places = (net.queue[0, 0].detach().long() + torch.arange(8)) % 10
+            loss = (h[:, :3] @ net.queue.clone()).square().mean() + h.square().mean()
+            with torch.no_grad():
+                net.queue[:, places] = h[:, :3].t()
+            return loss
+
+        self.trains(body)
+
+    def test_copies_of_views(self):
+        def body(net, h):
+            parts = [torch.view_copy(h, (4, 16)), torch.permute_copy(h, (1, 0)), torch.narrow_copy(h, 1, 2, 3), *torch.unbind_copy(h, 1)]
+            return sum((part * torch.arange(1, part.numel() + 1).reshape(part.shape)).square().mean() for part in parts)
+
+        self.trains(body)
+
     def test_reductions_by_an_index(self):
         def body(net, h, index):
             whole, total = index[:, None].expand(8, 8), 0
-            for number, way in enumerate(("sum", "mean", "amax", "amin")):
+            for number, way in enumerate(("sum", "mean", "amax", "amin", "prod")):
                 for kept in (True, False):
                     total = total + (number + 1) * h[:4].scatter_reduce(0, whole, h, way, include_self=kept).square().sum()
             return total + h.t()[:, :4].scatter_reduce(1, whole.t(), h.t(), "amax").sum()

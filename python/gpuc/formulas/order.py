@@ -23,6 +23,35 @@ def median_of_all(self):
     return kthvalue(self.flatten(), (self.numel() + 1) // 2)[0]
 
 
+@formula(aten.nanmedian.dim)
+def nanmedian(self, dim, keepdim=False):
+    """NaN stands behind all numbers, and is what a row of nothing else has."""
+    if self.dim() == 0:
+        return self.clone(), torch.zeros_like(self, dtype=torch.int64)
+    place = ((~self.isnan()).sum(dim, keepdim=True) - 1).clamp(min=0) // 2
+    found = (each.gather(dim, place) for each in self.sort(dim))
+    return tuple(each if keepdim else each.squeeze(dim) for each in found)
+
+
+@formula(aten.nanmedian.default)
+def nanmedian_of_all(self):
+    return nanmedian(self.flatten(), 0)[0]
+
+
+@formula(aten.mode.default)
+def mode(self, dim=-1, keepdim=False):
+    """The end of the first longest run of equal ones, in order."""
+    if self.dim() == 0:
+        return self.clone(), torch.zeros_like(self, dtype=torch.int64)
+    values, places = (each.movedim(dim, -1) for each in self.sort(stable=True, dim=dim))
+    numbers = torch.arange(values.shape[-1])
+    begins = torch.cat([torch.zeros_like(values[..., :1], dtype=torch.bool), values[..., 1:] != values[..., :-1]], -1)
+    (starts,) = doubled([torch.where(begins, numbers, 0)], len(numbers), lambda before, now: [torch.maximum(before[0], now[0])])
+    end = (numbers - starts).argmax(-1, keepdim=True)
+    found = (each.gather(-1, end).movedim(-1, dim) for each in (values, places))
+    return tuple(each if keepdim else each.squeeze(dim) for each in found)
+
+
 @formula(aten.searchsorted.Tensor)
 def searchsorted(sequence, self, out_int32=False, right=False, side=None, sorter=None):
     """How many stand before."""

@@ -2,7 +2,7 @@
 
 import torch
 
-from gpuc.formulas.table import aten, formula
+from gpuc.formulas.table import FORMULAS, aten, formula
 
 
 def is_on_diagonal(rows, columns, offset):
@@ -39,7 +39,16 @@ def diagonal_scatter(self, src, offset=0, dim1=0, dim2=1):
     return torch.where(mask, by_rows, front).movedim((0, 1), (dim1, dim2))
 
 
-@formula(aten.as_strided.default)
+# Copies of what others show.
+FORMULAS.update({
+    aten.view_copy.default: lambda self, size: self.reshape(size),
+    aten.permute_copy.default: lambda self, dims: self.permute(dims),
+    aten.narrow_copy.default: lambda self, dim, start, length: self.narrow(dim, start, length),
+    aten.unbind_copy.int: lambda self, dim=0: self.unbind(dim),
+})  # fmt: skip
+
+
+@formula(aten.as_strided.default, aten.as_strided_copy.default)
 def as_strided(self, size, stride, storage_offset=None):
     """Of a tensor that has its memory for itself."""
     places = torch.full((), storage_offset or 0, dtype=torch.int64)

@@ -23,19 +23,23 @@ def pdist(self, p=2.0):
 
 @formula(aten.scatter_reduce.two)
 def scatter_reduce(self, dim, index, src, reduce, include_self=True):
+    if self.dim() == 0:
+        return scatter_reduce(self.reshape(1), 0, index.reshape(-1), src.reshape(-1), reduce, include_self).reshape(())
     src = src[tuple(slice(extent) for extent in index.shape)]
     if reduce in ("sum", "mean"):
         return sums_by_index(self, dim, index, src, reduce, include_self)
     others = [extent for number, extent in enumerate(self.shape) if number != dim % self.dim()]
-    if reduce not in ("amax", "amin") or others != [extent for number, extent in enumerate(index.shape) if number != dim % self.dim()]:
+    if others != [extent for number, extent in enumerate(index.shape) if number != dim % self.dim()]:
         return NotImplemented
+    if reduce == "prod":
+        return product_by_index(self, dim, index, src, include_self)
     return largest_by_index(self, dim, index, src, reduce == "amin", include_self)
 
 
 @formula(aten.index_reduce.default)
 def index_reduce(self, dim, index, source, reduce, include_self=True):
     if self.dim() == 0:
-        return index_reduce(self.reshape(1), 0, index, source.reshape(1), reduce, include_self).reshape(())
+        return index_reduce(self.reshape(1), 0, index.reshape(-1), source.reshape(1), reduce, include_self).reshape(())
     index = index.reshape([-1 if number == dim % self.dim() else 1 for number in range(self.dim())]).expand(source.shape)
     return scatter_reduce(self, dim, index, source, reduce, include_self)
 
@@ -47,6 +51,14 @@ def sums_by_index(self, dim, index, src, reduce, include_self):
         return sums
     count = torch.full_like(self, float(include_self)).scatter_add(dim, index, torch.ones_like(src))
     return sums / count.clamp(min=1)
+
+
+def product_by_index(self, dim, index, src, include_self):
+    front, index, src = (each.movedim(dim, 0) for each in (self, index, src))
+    is_there = index.unsqueeze(0) == torch.arange(front.shape[0]).reshape(-1, *[1] * front.dim())
+    found = torch.where(is_there, src.unsqueeze(0), 1.0)
+    first = front if include_self else torch.where(is_there.any(1), 1.0, front)
+    return torch.cat([first.unsqueeze(1), found], 1).prod(1).movedim(0, dim)
 
 
 def largest_by_index(self, dim, index, src, is_least, include_self):
