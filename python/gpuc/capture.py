@@ -18,6 +18,7 @@ import warnings
 import zlib
 
 import torch
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.nn.modules.batchnorm import _NormBase
 from torch.utils import _pytree as pytree
@@ -28,6 +29,7 @@ from gpuc.custom_gradients import custom_gradients
 from gpuc.errors import Error, Problem, refuse
 from gpuc.forward_state import AssignedBuffers, check_repetition, reads_of, same_random
 from gpuc.formulas import without_questions
+from gpuc.formulas.cures import cure_of_type, cured
 from gpuc.functional import Rules, functional, name_of
 from gpuc.inner_gradients import has_gradients, inner_gradients, mark_inputs
 from gpuc.lines import own_name, user_line
@@ -201,6 +203,11 @@ def _trace_of(error):
 
 def _reason(error):
     text = str(error).strip()
+    op = getattr(error, "func", None)
+    if isinstance(error, (UnsupportedOperatorException, DynamicOutputShapeException)):
+        return cured(f"{op.__name__} is not supported")
+    if isinstance(error, DataDependentOutputException):
+        return f"{op.__name__} gives Python a tensor's value: keep it a tensor, or compute it before the step"
     if "data-dependent" in text or "GuardOnDataDependent" in type(error).__name__ or "unbacked" in text:
         return "what happens hangs on the value of a tensor (a branch, .item(), int(…)): use torch.where, or keep it a tensor"
     if "fake tensor in the exported program constant's list" in text:
@@ -242,7 +249,9 @@ class Recorder:
         if tensor.device.type != "cpu":
             raise Error(f"'{name}' lies on {tensor.device}: gpuc takes modules on the CPU, net.cpu()")
         if tensor.dtype not in TYPES:
-            raise Error(f"'{name}' is {tensor.dtype}, an element type that gpuc does not have")
+            raise Error(f"'{name}' is {tensor.dtype}, an element type that gpuc does not have: {cure_of_type(tensor.dtype)}")
+        if tensor.layout != torch.strided:
+            raise Error(f"'{name}' is sparse, and gpuc's tensors are dense: make it .to_dense()")
         if role == "trained" and not tensor.is_floating_point():
             raise Error(f"'{name}' is trained, and no floating-point tensor")
         variable = name + "_" if name in RESERVED else name
@@ -255,7 +264,7 @@ class Recorder:
     @staticmethod
     def spec(tensor):
         if tensor.dtype not in TYPES:
-            raise Error(f"{tensor.dtype} is an element type that gpuc does not have")
+            raise Error(f"{tensor.dtype} is an element type that gpuc does not have: {cure_of_type(tensor.dtype)}")
         if not all(isinstance(extent, int) for extent in tensor.shape):
             raise HangsOnValue("has a shape that hangs on a tensor's value (nonzero, masked_select, unique), and a compiled step has "
                         "fixed shapes: use torch.where, or multiply by a mask")  # fmt: skip
@@ -400,6 +409,9 @@ class FunctionRecorder:
         elif isinstance(node.meta.get("val"), torch.Tensor):
             name = next(self.names)
             self.references[node] = {"input": name}
+            if node.meta["val"].dtype not in TYPES:
+                dtype = node.meta["val"].dtype
+                raise Error(f"input '{name}' is {dtype}, an element type that gpuc does not have: {cure_of_type(dtype)}")
             self.inputs.append({"name": name, **self.owner.spec(node.meta["val"])})
         else:
             next(self.names)
@@ -443,7 +455,7 @@ class FunctionRecorder:
                 self.known[node] = node.target(*self.values(node.args), **self.values(node.kwargs))
             return None
         if not isinstance(node.target, torch._ops.OpOverload):
-            return self.refuse(node, f"{getattr(node.target, '__name__', node.target)} is not supported")
+            return self.refuse(node, cured(f"{getattr(node.target, '__name__', node.target)} is not supported"))
         try:
             self.nodes.append({"name": node.name, "op": name_of(node.target),
                                "arguments": self.arguments(node), "results": self.specs(node), **self.used(node), **place_of(node)})  # fmt: skip
@@ -528,7 +540,8 @@ class FunctionRecorder:
             return value
         if isinstance(value, (torch.dtype, torch.device, torch.layout, torch.memory_format)):
             return str(value)
-        raise Error(f"{type(value).__name__} {value} is no argument that gpuc takes")
+        cure = ": keep real and imaginary parts as real tensors" if isinstance(value, complex) else ": give a number, or a tensor"
+        raise Error(f"{type(value).__name__} {value} is no argument that gpuc takes{cure}")
 
     def specs(self, node):
         value = node.meta.get("val")

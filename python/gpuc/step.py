@@ -18,6 +18,7 @@ from gpuc.capture import CAPTURES, TYPES, Recorder, check_layers
 from gpuc.contents import is_array
 from gpuc.copies import Copies, Look
 from gpuc.errors import Error, Problem, refuse
+from gpuc.formulas.cures import cured
 from gpuc.kept import Kept
 from gpuc.optimizers import Optimizer
 from gpuc.padding import Padding
@@ -169,7 +170,7 @@ def check_parameters(recorder, reader):
 def lower(graph):
     text, problems = _compiler.lower(json.dumps(graph))
     if problems:
-        refuse([Problem(*problem) for problem in problems])
+        refuse([Problem(cured(said), *place) for said, *place in problems])
     return text
 
 

@@ -370,7 +370,7 @@ class Lines(unittest.TestCase):
             self.assertTrue(any(f"{path}:7: " in line and text in line for line in lines), error)
 
     def test_ops_that_are_not_there(self):
-        self.at("self.fc(torch.fft.fft(x).real)", "torch.complex64 is an element type that gpuc does not have")
+        self.at("self.fc(torch.fft.fft(x).real)", "torch.complex64 is an element type that gpuc does not have: keep real and imaginary parts as real tensors")
         self.at("self.fc(torch.special.i0(x))", "i0.default is not supported")
         self.at("self.fc(x) + torch.nextafter(self.fc(x), x[:, :3])", "nextafter.default is not supported")
 
@@ -381,15 +381,17 @@ class Lines(unittest.TestCase):
             "nn.CTCLoss()(self.fc(x)[:, None].log_softmax(2), torch.ones(1, 2).long(), (4,), (2,))": "the CTC loss is not supported",
             "self.fc(nn.utils.rnn.pack_padded_sequence(x[:, None], torch.ones(4).long()).data)": "packed sequences are not supported: give the RNN the padded",
             "self.fc(nn.utils.rnn.pack_sequence([x, x])[0])": "packed sequences are not supported",
-            "self.fc(F.conv3d(x[None, None, None], torch.ones(1, 1, 1, 1, 1))[0, 0, 0])": "convolution.default is not supported",
-            "self.fc((x * 1j).imag)": "complex 1j is no argument that gpuc takes",
-            "self.fc(x) * torch.ones(3, dtype=torch.int16)": "torch.int16 is an element type that gpuc does not have",
-            "self.fc(x) * torch.linalg.svd(x)[1].sum()": "_linalg_svd.default is not supported",
-            "self.fc(x.to_sparse().to_dense())": "_to_sparse.default is not supported",
-            "torch.frexp(self.fc(x))[0]": "frexp.Tensor is not supported",
-            "self.fc(x) + F.avg_pool3d(x[None, None], 1).sum()": "avg_pool3d.default is not supported",
-            "self.fc(x) + F.max_pool3d(x[None, None], 1).sum()": "max_pool3d_with_indices.default is not supported",
-            "self.fc(x) * torch.poisson(x.abs()).sum()": "poisson.default is not supported",
+            "self.fc(F.conv3d(x[None, None, None], torch.ones(1, 1, 1, 1, 1))[0, 0, 0])": "convolution.default is not supported: convolutions have one or two dimensions",
+            "self.fc((x * 1j).imag)": "complex 1j is no argument that gpuc takes: keep real and imaginary parts",
+            "self.fc(x) * torch.ones(3, dtype=torch.int16)": "torch.int16 is an element type that gpuc does not have: cast it, .to(torch.int32)",
+            "self.fc(x) * torch.linalg.svd(x)[1].sum()": "_linalg_svd.default is not supported: its steps hang on values: compute it outside",
+            "self.fc(x.to_sparse().to_dense())": "_to_sparse.default is not supported: tensors are dense",
+            "torch.linalg.lstsq(self.fc(x), x).solution[:, :3]": "linalg_lstsq.default is not supported: of full rank torch.linalg.solve(a.mT @ a",
+            "self.fc(x) * torch.linalg.pinv(x).sum()": "linalg_pinv.atol_rtol_tensor is not supported: of full rank torch.linalg.inv(",
+            "torch.frexp(self.fc(x))[0]": "frexp.Tensor is not supported: write it by ops that are there",
+            "self.fc(x) + F.avg_pool3d(x[None, None], 1).sum()": "avg_pool3d.default is not supported: pools have one or two dimensions",
+            "self.fc(x) + F.max_pool3d(x[None, None], 1).sum()": "max_pool3d_with_indices.default is not supported: pools have one",
+            "self.fc(x) * torch.poisson(x.abs()).sum()": "poisson.default is not supported: draw it outside of the module",
         }.items():
             with self.subTest(body):
                 self.at(body, text)
@@ -529,6 +531,13 @@ class Lines(unittest.TestCase):
             gpuc.compile(net, lambda out, _: out, "sgd:lr=1", batch)
         with self.assertRaisesRegex(gpuc.Error, "target.* is no tensor: 3"):
             gpuc.compile(net, lambda out, _: out.sum(), "sgd:lr=1", (batch[0], 3))
+
+    def test_tensors_of_other_kinds(self):
+        with self.assertRaisesRegex(gpuc.Error, r"input 'x' is torch.int16, an element type that gpuc does not have: cast it, .to\(torch.int32\)"):
+            gpuc.compile(Mlp(), lambda out, _: out.sum(), "sgd:lr=1", (torch.zeros(4, 6, dtype=torch.int16), torch.zeros(4)))
+        net = Mlp()
+        net.fc1.weight = nn.Parameter(net.fc1.weight.detach().to_sparse())
+        self.assertIn("'fc1.weight' is sparse, and gpuc's tensors are dense: make it .to_dense()", self.error(net=net, optimizer="sgd:lr=1"))
 
     def test_an_input_that_nothing_reads(self):
         net = Mlp()

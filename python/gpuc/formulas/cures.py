@@ -1,0 +1,43 @@
+"""What to do where an op is none that a step has."""
+
+import re
+
+# By the beginning of an op's name, the first that fits.
+CURES = {
+    ("_linalg_svd", "_linalg_eigh", "linalg_eig", "linalg_matrix_sqrth", "linalg_polar"): "its steps hang on values: compute it outside of the module "
+    "and give the result as an input, or take the largest singular value by power iteration, torch.nn.utils.parametrizations.spectral_norm",
+    ("linalg_pinv",): "of full rank torch.linalg.inv(a.mT @ a) @ a.mT is the same",
+    ("linalg_lstsq",): "of full rank torch.linalg.solve(a.mT @ a, a.mT @ b) is the solution",
+    ("linalg_lu", "lu_unpack", "ormqr", "_linalg_det", "_linalg_slogdet", "linalg_inv", "_linalg_solve", "linalg_cholesky", "cholesky", "triangular_solve",
+     "linalg_solve", "linalg_qr", "linalg_householder"): "torch.linalg has det, slogdet, inv, solve, cholesky and qr of matrices of up to 32 rows",
+    ("convolution", "conv3d", "conv_transpose3d", "_slow_conv3d"): "convolutions have one or two dimensions: a depth of 1 is Conv2d of x.squeeze(2), "
+    "and one that kernels do not reach over is part of the batch",
+    ("avg_pool3d", "max_pool3d", "_adaptive_avg_pool3d", "adaptive_max_pool3d"): "pools have one or two dimensions: take the depth by itself, as a "
+    "pool of one dimension",
+    ("grid_sampler_3d",): "grid_sample is there for pictures, of four dimensions",
+    ("_to_sparse", "sparse", "_sparse", "to_sparse"): "tensors are dense: leave it out, or .to_dense()",
+    ("segment_reduce",): "torch.zeros(…).index_add(0, segment_of_each_row, x) sums segments, scatter_reduce reduces them",
+    ("native_layer_norm",): "F.layer_norm is there",
+    ("native_group_norm",): "F.group_norm is there",
+    ("native_batch_norm", "_batch_norm_with_update"): "F.batch_norm is there",
+    ("scatter_reduce",): "the index has to be as long as the tensor in all dimensions but that one",
+    ("special_erfcx",): "log_ndtr(x) is torch.log(torch.special.ndtr(x)) where x is above -5, say",
+    ("poisson", "binomial", "_standard_gamma", "_sample_dirichlet"): "draw it outside of the module, and give it as an input",
+}  # fmt: skip
+OTHERWISE = "write it by ops that are there (docs/python.md lists them), or compute it outside of the module and give it as an input"
+REFUSED = re.compile(r"(\w+)(\.\w+)? is not supported$")
+
+
+def cured(text):
+    """What is refused, with what to do."""
+    found = REFUSED.match(text)
+    if not found:
+        return text
+    cure = next((cure for names, cure in CURES.items() if found[1].startswith(names)), OTHERWISE)
+    return f"{text}: {cure}"
+
+
+def cure_of_type(dtype):
+    if dtype.is_complex:
+        return "keep real and imaginary parts as real tensors; a Fourier transform of fixed length is two products, by matrices of cosines and sines"
+    return "cast it, .to(torch.int32)" if not dtype.is_floating_point else "cast it, .to(torch.float32)"
