@@ -266,7 +266,8 @@ void lowerBatchNorm(OpScope &op) {
     return op.output(affine(op, normalized(x, dims, op.number("eps", 1e-5))));
   }
   if (op.wants(1) || op.wants(2))
-    return void(op.fail("the batch's own statistics are used, which is not supported"));
+    return void(
+        op.fail("the batch's own statistics are used, which is not supported: F.batch_norm is there"));
   std::vector<Tensor> operands = {op.tensor("input"), op.tensor("running_mean"), op.tensor("running_var")};
   const bool hasWeight = op.has("weight"), hasBias = op.has("bias");
   if (hasWeight)

@@ -2,11 +2,12 @@
 
 import sys
 import zlib
+from collections.abc import Mapping
 
 
 def split_batch(example):
-    """Positional and keyword arguments of a batch."""
-    if isinstance(example, dict):
+    """Positional and keyword arguments of a batch. What a tokenizer gives is no dict, and has keys all the same."""
+    if isinstance(example, Mapping):
         return (), dict(example)
     if isinstance(example, (tuple, list)):
         return tuple(example), {}

@@ -234,6 +234,7 @@ def refuse_other(changed, drawn, line):
 
 
 def named(changed):
+    changed = [each for each in changed if "._flat_weight" not in each]  # What recurrent layers of torch keep for themselves.
     return f" ({', '.join(changed)})" if changed else ""
 
 

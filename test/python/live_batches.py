@@ -1,5 +1,6 @@
 """Batches in parts, and such as have fewer rows than were compiled; run by torch_test.py with a Python that has torch."""
 
+import collections
 import copy
 import dataclasses
 import math
@@ -124,10 +125,14 @@ class Examples(Batches):
             given = ((), batch) if isinstance(example, dict) else ((x, y), {})
             self.assertAlmostEqual(step(*given[0], **given[1]), net(x, y).item(), delta=1e-14)
             self.assertAlmostEqual(step.eval_step(*given[0], **given[1]), net(x, y).item(), delta=1e-14)
-        # Keys in whatever order.
+        # Keys in whatever order, and of what is as good as a dict.
+        mapped = collections.UserDict(x=x, y=y)
+        expected = net(x, y).item()
+        self.assertAlmostEqual(step.evaluate([mapped]).loss, expected, delta=1e-14)
         self.assertAlmostEqual(step(y=y, x=x), net(x, y).item(), delta=1e-14)
         with self.assertRaisesRegex(gpuc.Error, r"other parts than the one .*: give its keys by their names, step\(\*\*batch\)"):
             step({"x": x, "y": y})
+        self.assertAlmostEqual(gpuc.compile(net, None, "sgd:lr=0", mapped)(**mapped), expected, delta=1e-14)
         linear = nn.Linear(6, 6).double()
         step = gpuc.compile(linear, nn.MSELoss(), "sgd:lr=0", (x, x))
         self.assertAlmostEqual(step(x, y), nn.functional.mse_loss(linear(x), y).item(), delta=1e-14)

@@ -17,6 +17,7 @@ CURES = {
     ("grid_sampler_3d",): "grid_sample is there for pictures, of four dimensions",
     ("_to_sparse", "sparse", "_sparse", "to_sparse"): "tensors are dense: leave it out, or .to_dense()",
     ("segment_reduce",): "torch.zeros(…).index_add(0, segment_of_each_row, x) sums segments, scatter_reduce reduces them",
+    ("_linear_cross_entropy",): "F.cross_entropy(F.linear(x, weight), target) stores no logits of a large vocabulary either",
     ("native_layer_norm",): "F.layer_norm is there",
     ("native_group_norm",): "F.group_norm is there",
     ("native_batch_norm", "_batch_norm_with_update"): "F.batch_norm is there",
@@ -25,7 +26,7 @@ CURES = {
     ("poisson", "binomial", "_standard_gamma", "_sample_dirichlet"): "draw it outside of the module, and give it as an input",
 }  # fmt: skip
 OTHERWISE = "write it by ops that are there (docs/python.md lists them), or compute it outside of the module and give it as an input"
-REFUSED = re.compile(r"(\w+)(\.\w+)? is not supported$")
+REFUSED = re.compile(r"(?:torch_nn\.)?(\w+)(\.\w+)? is not supported$")
 
 
 def cured(text):
