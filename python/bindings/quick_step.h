@@ -40,11 +40,11 @@ class PyQuickStep {
   static bool serves(nb::handle type) { return TensorExchange::of(type) != nullptr; }
 
   /// The mean loss of an update; None, and nothing has run, if it is the first or comes after 1, 2, 4, 8, …
-  /// others, when Python looks at everything, or something is not as it was: the batch, rates and numbers of
-  /// the optimizer, the module's mode, or the tensors and modules whose turn it is.
+  /// others, or must_look, when Python looks at everything, or something is not as it was: the batch, rates
+  /// and numbers of the optimizer, the module's mode, or the tensors and modules whose turn it is.
   nb::object call(std::span<PyObject* const> batch) {
     const PySession::Turn turn = session_.takeTurn();
-    if ((steps & (steps - 1)) == 0 || !watch_ || !takesBatch(batch) || !watch_->isTraining() ||
+    if ((steps & (steps - 1)) == 0 || must_look || !watch_ || !takesBatch(batch) || !watch_->isTraining() ||
         !watch_->areRatesWritten() || !watch_->areGroupsAsTheyWere(steps) ||
         !watch_->areSomeAsTheyWere(steps))
       return nb::none();
@@ -59,6 +59,7 @@ class PyQuickStep {
   bool isAllWhereItWas() const { return watch_ && watch_->areAllWhereTheyWere(); }
 
   size_t steps = 0;           // that were made, by this or in another way
+  bool must_look = false;     // A layer was given something else.
   bool were_negated = false;  // a batch, which may be one of Python's
 
   static int traverse(PyObject* self, visitproc visit, void* arg) {

@@ -135,6 +135,7 @@ NB_MODULE(_runtime, m) {
       .def("__call__", &PyQuickStep::callTuple)
       .def("is_all_where_it_was", &PyQuickStep::isAllWhereItWas)
       .def_rw("steps", &PyQuickStep::steps)
+      .def_rw("must_look", &PyQuickStep::must_look)
       .def_rw("were_negated", &PyQuickStep::were_negated);
   m.def("step_call", &gpuc::StepCall::methodOf, nb::arg("type"));
   using gpuc::PyCheckpoints;

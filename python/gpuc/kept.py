@@ -38,11 +38,15 @@ class Made:
                *parts._forward_hooks, *parts._forward_pre_hooks)  # fmt: skip
         return self.last if now == self.last else now
 
-    def take_equal(self):
-        """A buffer that is made anew, and holds what the old one does, becomes that."""
+    def take_buffers(self, whatever=False):
+        """Of a buffer that is another tensor, which holds the same or `whatever`, the old one gets the values, and its place."""
         for name, now in self.replaced().items():
             before = self.tensors[name]
-            if name in self.module._buffers and (now.dtype, now.device) == (before.dtype, before.device) and torch.equal(now, before):
+            if name not in self.module._buffers or now.requires_grad or any(getattr(now, each) != getattr(before, each) for each in ALIKE):
+                continue
+            if whatever or torch.equal(now, before):
+                with torch.no_grad():
+                    before.copy_(now)
                 self.module._buffers[name] = before
 
     def replaced(self):
@@ -50,6 +54,9 @@ class Made:
         now = self.own_tensors()
         return {name: now[name] for name, before in self.tensors.items()
                 if before is not None and now.get(name) is not None and now[name] is not before}  # fmt: skip
+
+
+ALIKE = ("shape", "dtype", "device", "layout")
 
 
 class Constant:
@@ -105,11 +112,17 @@ class Kept:
                 contents = Contents(Constant(tensor), "tensor")
                 yield (f"{file}:{line}: a tensor" if file else "a tensor") + " that is read there", contents, None, "of", contents.last
 
+    def take_buffers(self):
+        """What someone has just assigned."""
+        for _, owner, *_ in self.entries:
+            if isinstance(owner, Made):
+                owner.take_buffers(whatever=True)
+
     def check(self, entry):
         """The entry to watch from now on; an error if the step would compute something else."""
         what, owner, _, name, before = entry
         if isinstance(owner, Made):
-            owner.take_equal()
+            owner.take_buffers()
         now = read(owner, name)
         if now is before or is_same(before, now):
             return entry

@@ -10,6 +10,9 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
+from torch.nn.modules.module import (
+    register_module_buffer_registration_hook, register_module_module_registration_hook, register_module_parameter_registration_hook,
+)  # fmt: skip
 from torch.utils import _pytree as pytree
 
 from gpuc import _compiler, _runtime, ranks
@@ -180,6 +183,18 @@ SAMPLE = 128  # Elements of each tensor that they compare.
 STEPS = weakref.WeakSet()  # All that there are.
 
 
+def look_again(module, *_):
+    """A layer is given another tensor or layer, by an assignment: what steps have it look at that next."""
+    if not CAPTURES._is_owned():  # Else it is what captures the module, which puts it back.
+        for step in STEPS:
+            if module in step._layers:
+                step._look_next()
+
+
+for hooks_of in (register_module_buffer_registration_hook, register_module_parameter_registration_hook, register_module_module_registration_hook):
+    hooks_of(look_again)
+
+
 class Step(Plan):
     """A compiled training step: `loss = step(x, y)`.
 
@@ -210,7 +225,8 @@ class Step(Plan):
         self._rows, self._rows_of_part = (self._padding.batch_of(program) for program in ("train_step", "evaluate"))
         self._prediction = None  # Made when it is first asked for.
         self._copies = Copies(self._session, self._tensors)
-        self._is_robbed = False
+        self._is_robbed, self._must_look = False, False
+        self._layers = {module for owner in (recorder.net, recorder.loss) if isinstance(owner, torch.nn.Module) for module in owner.modules()}
         self._share()
         self._net, self._was_autocast = recorder.net, torch.is_autocast_enabled("cpu")
         self._watched = [(name, each, each.data_ptr() if name in self._plan_variables else None, "requires_grad", each.requires_grad)
@@ -284,6 +300,11 @@ class Step(Plan):
                             "buffers alone then")  # fmt: skip
             written.fill_(now)
             entry[3] = now
+
+    def _look_next(self, must_look=True):
+        self._must_look = must_look
+        if self._quick:
+            self._quick.must_look = must_look
 
     def _look_closer(self):
         """At the first step: what it would not do, and a loop of the user's seems to expect."""
@@ -537,7 +558,7 @@ class Step(Plan):
                         "and predict need no net.eval())")  # fmt: skip
         if self._is_robbed:
             self._check_places()
-        if self._next & (self._next - 1) == 0:
+        if self._must_look or self._next & (self._next - 1) == 0:
             self._check_everything()
         time, rest = divmod(self._next, STEPS_BETWEEN_CHECKS)
         if rest == 0 and self._watched:
@@ -548,13 +569,17 @@ class Step(Plan):
         self._next += 1
 
     def _check_everything(self):
-        """In the first step, and after 1, 2, 4, 8, … of them: what a loop changes each time is found in its second step."""
+        """In the first step, and after 1, 2, 4, 8, … of them: what a loop changes each time is found in its second step. And where a layer was
+        given something: a buffer that was assigned, as a hidden state is that begins anew, goes into the plan."""
+        if self._must_look:
+            self._kept.take_buffers()
         for entry in self._watched:
             self._check_watched(entry)
         for numbers in self._numbers:
             self._check_group(*numbers)
         if self._reader:
             self._reader.check_parameters()
+        self._look_next(False)
 
     def _check_watched(self, entry):
         name, watched, address, attribute, value = entry
@@ -582,6 +607,8 @@ class Step(Plan):
                         "frozen copy, copy.deepcopy(…), that gets its values by load_state_dict()")  # fmt: skip
 
     def _check_places(self):
+        if self._must_look:
+            self._kept.take_buffers()
         self._copies.take()
         if not (self._quick and self._quick.is_all_where_it_was()):
             for name, watched, address, *_ in self._watched:

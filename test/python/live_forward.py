@@ -774,21 +774,61 @@ class Kept(Case):
             self.changed("(the module|'fc1') has another forward\\(\\), other layers, parameters or hooks than when the step was compiled: compile again", change)
 
     def test_another_tensor_in_the_place_of_one(self):
-        """Of a parameter, also by load_state_dict(assign=True), and of a buffer, but for one that holds the same."""
+        """Of a parameter, also by load_state_dict(assign=True), at once; and of a buffer that has another shape, or was put there unseen, but for one that
+        holds the same."""
 
         def assign(net):
             net.load_state_dict({name: tensor.clone() for name, tensor in net.state_dict().items()}, assign=True)
 
+        def zeros(*shape):
+            return torch.zeros(*shape).double()
+
         said = "is another tensor than when the step was compiled, which goes on with that one: write into it"
-        self.changed(f"weight of 'fc2' {said}", lambda net: setattr(net.fc2, "weight", nn.Parameter(torch.zeros(3, 8).double())))
+        self.changed(f"weight of 'fc2' {said}", lambda net: setattr(net.fc2, "weight", nn.Parameter(zeros(3, 8))))
         self.changed(f"weight and bias of 'fc1' {said}|'mean' has other memory", assign)
-        self.changed(f"mean of the module {said}", lambda net: setattr(net, "mean", torch.ones(8).double()), lambda net, x: x - net.mean)
-        net, step, batch = self.step(lambda net, x: x - net.mean)
-        net.mean, before = torch.zeros(8).double(), net.mean
+        less = lambda net, x: x - net.mean  # noqa: E731
+        self.changed(f"mean of the module {said}", lambda net: setattr(net, "mean", zeros(1, 8)), less)
+        self.changed(f"mean of the module {said}", lambda net: net._buffers.update(mean=zeros(8) + 1), less)
+        net, step, batch = self.step(less)
+        for _ in range(5):
+            step(*batch)
+        weight = net.fc1.weight
+        net.fc1.weight = nn.Parameter(zeros(8, 5))
+        for _ in range(2):
+            self.assertRaisesRegex(gpuc.Error, f"weight of 'fc1' {said}", step, *batch)
+        net.fc1.weight = weight
         step(*batch)
+        net._buffers["mean"], before = zeros(8), net.mean
+        for _ in range(4):  # The eighth of all looks at everything.
+            step(*batch)
         self.assertIs(net.mean, before)
-        net.mean.fill_(2)
-        self.assertAlmostEqual(step.eval_step(*batch), F.mse_loss(net(batch[0]), batch[1]).item(), delta=1e-12)
+
+    def test_a_buffer_that_the_loop_assigns(self):
+        """As a hidden state that begins anew; the next step reads it, and what is evaluated."""
+        net, step, batch = self.step(lambda net, x: x - net.mean)
+        eager, before = copy.deepcopy(net), net.mean
+        optimizer = sgd(eager)
+        for number in range(12):
+            if number % 4 == 3:
+                net.mean, eager.mean = (torch.full((8,), number / 8).double() for _ in range(2))
+            if number == 7:
+                self.assertAlmostEqual(step.eval_step(*batch), F.mse_loss(eager(batch[0]), batch[1]).item(), delta=1e-12)
+            self.assertAlmostEqual(step(*batch), eager_losses(eager, F.mse_loss, optimizer, batch, 1)[0], delta=1e-12)
+        self.assertIs(net.mean, before)
+        self.assertTrue(torch.equal(net.mean, eager.mean))
+
+    def test_a_buffer_that_an_eager_pass_assigns(self):
+        def running(net, x):
+            net.mean = 0.9 * net.mean + 0.1 * x.detach().mean(0)
+            return x - net.mean
+
+        net, step, batch = self.step(running)
+        eager = copy.deepcopy(net)
+        optimizer = sgd(eager)
+        for _ in range(6):
+            self.assertAlmostEqual(step(*batch), eager_losses(eager, F.mse_loss, optimizer, batch, 1)[0], delta=1e-12)
+            for each in (net, eager):
+                each(2 * batch[0])
 
     def test_what_a_loop_changes_each_time(self):
         """It is found in the second step, and what changes between epochs at the latest when there were twice as many."""
