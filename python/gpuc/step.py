@@ -1,6 +1,7 @@
 """gpuc.compile: from a module, a loss and an optimizer to a step that trains them."""
 
 import contextlib
+import functools
 import gc
 import inspect
 import json
@@ -13,6 +14,7 @@ import torch
 from torch.nn.modules.module import (
     register_module_buffer_registration_hook, register_module_module_registration_hook, register_module_parameter_registration_hook,
 )  # fmt: skip
+from torch.nn.utils import clip_grad
 from torch.utils import _pytree as pytree
 
 from gpuc import _compiler, _runtime, ranks
@@ -193,6 +195,27 @@ def look_again(module, *_):
 
 for hooks_of in (register_module_buffer_registration_hook, register_module_parameter_registration_hook, register_module_module_registration_hook):
     hooks_of(look_again)
+
+
+def telling(clip):
+    """What a loop still clips behind a step would be no gradient at all: torch gives a norm of 0, and says nothing."""
+
+    @functools.wraps(clip)
+    def told(parameters, *args, **kwargs):
+        parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+        if all(each.grad is None for each in parameters):
+            trained = {id(tensor) for step in STEPS if step._next for tensor in step._tensors.values()}
+            if not trained.isdisjoint(map(id, parameters)):
+                ranks.warn("clip_grad_norm_ finds no gradients, since a compiled step makes its updates by itself: give gpuc.compile clip_norm=1.0, "
+                           "say, and leave it out", stacklevel=5)  # fmt: skip
+        return clip(parameters, *args, **kwargs)
+
+    return told
+
+
+# What clip_grad_norm_ calls, under whatever name a program has that.
+if hasattr(clip_grad, "_clip_grads_with_norm_"):
+    clip_grad._clip_grads_with_norm_ = telling(clip_grad._clip_grads_with_norm_)
 
 
 class Step(Plan):

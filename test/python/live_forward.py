@@ -414,6 +414,26 @@ class Gradients(Case):
             step(*batch)
 
 
+    def test_gradients_that_a_loop_still_clips(self):
+        net, batch = make(lambda net, x: x)
+        step = gpuc.compile(net, F.mse_loss, sgd(net), batch)
+
+        def clip(of):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                nn.utils.clip_grad_norm_(of.parameters(), 1.0)
+            return said
+
+        self.assertEqual(clip(net), [])
+        step(*batch)
+        (said,) = clip(net)
+        self.assertRegex(str(said.message), "clip_grad_norm_ finds no gradients, .* gpuc.compile clip_norm=1.0")
+        self.assertEqual(said.filename, __file__)
+        self.assertEqual(clip(copy.deepcopy(net)), [])
+        F.mse_loss(net(batch[0]), batch[1]).backward()
+        self.assertEqual(clip(net), [])
+
+
 COUNT = {"n": 0}
 
 
