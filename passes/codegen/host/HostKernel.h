@@ -68,6 +68,8 @@ private:
   void emitColumns();
   State foldRow(Folds &folds);
   State foldAlongLanes(Folds &folds);
+  /// The present position's elements; the results that are written in this sweep are written there.
+  State sweepOver(Folds &folds, Expr mask);
   State foldGroups(Folds &folds, llvm::ArrayRef<size_t> groups, unsigned copies,
                    llvm::function_ref<State()> innermost);
   State blocked(Folds &folds, mlir::Value low, mlir::Value high, int64_t step, int levels, int64_t lanes,
@@ -109,6 +111,7 @@ private:
   using Place = std::pair<mlir::Value, mlir::Value>;    ///< A value, and the pointer to what is kept of it.
   llvm::SmallVector<llvm::SmallVector<Place, 1>> kept_; ///< By the sweep that stores them.
   llvm::ArrayRef<Place> keeping_;                       ///< Of the present sweep.
+  llvm::ArrayRef<unsigned> writing_;                    ///< Results of whole rows, of the present sweep.
 };
 
 } // namespace gpuc::codegen

@@ -78,6 +78,12 @@ State HostKernelEmitter::foldGroups(Folds &folds, ArrayRef<size_t> groups, unsig
                  });
 }
 
+State HostKernelEmitter::sweepOver(Folds &folds, Expr mask) {
+  State elements = folds.elements(mask);
+  emitResults(writing_);
+  return elements;
+}
+
 /// The whole lane group, folded into one vector.
 State HostKernelEmitter::foldAlongLanes(Folds &folds) {
   int64_t lanes = loops_.lanes, extent = kernel_.groups[loops_.laneGroup].extent;
@@ -90,7 +96,7 @@ State HostKernelEmitter::foldAlongLanes(Folds &folds) {
     for (auto [value, pointer] : keeping_)
       emitter_.store(emitter_.emitLanes(value, kernel_.everywhere), pointer, elementKind(value.getType()),
                      coordinate(kernel_.groups[loops_.laneGroup].last, kernel_.space()));
-    return folds.elements(mask);
+    return sweepOver(folds, mask);
   };
   State state = blocked(folds, index(0), index(whole), step, blockLevels(whole / step), lanes, copies,
                         [&](Value first, const State &carried) {
@@ -125,7 +131,7 @@ bool HostKernelEmitter::foldsLanes() const {
 State HostKernelEmitter::foldRow(Folds &folds) {
   SmallVector<size_t> ordered = groupsOf(Role::Ordered);
   if (!foldsLanes())
-    return foldGroups(folds, ordered, 1, [&] { return folds.elements({}); });
+    return foldGroups(folds, ordered, 1, [&] { return sweepOver(folds, {}); });
   // Lanes are set inside a region of their own: what follows it are scalars again.
   State vector =
       emitLoop(emitter_, index(0), index(1), 1, folds.identity(loops_.lanes), [&](Value, const State &) {
@@ -151,11 +157,15 @@ void HostKernelEmitter::emitRow() {
   for (auto [number, sweep] : llvm::enumerate(kernel_.sweeps)) {
     Folds folds(sweep, kernel_, emitter_);
     keeping_ = kept_[number];
+    if (number + 1 == kernel_.sweeps.size())
+      writing_ = kernel_.rowsInLastSweep;
     folds.bind(foldRow(folds));
+    writing_ = {};
     for (auto [value, pointer] : keeping_)
       emitter_.readKept(value, pointer);
   }
-  if (SmallVector<unsigned> rows = kernel_.resultNumbers(/*wholeRows=*/true); !rows.empty())
+  SmallVector<unsigned> rows = kernel_.resultNumbers(/*wholeRows=*/true);
+  if (!rows.empty() && kernel_.rowsInLastSweep.empty())
     forGroups(groupsOf(Role::Ordered), [&] {
       if (!foldsLanes())
         return emitResults(rows);
@@ -177,14 +187,16 @@ void HostKernelEmitter::emitColumns() {
   Value middle = arith::SubIOp::create(builder_, high_, rest);
   emitLoop(emitter_, low_, middle, copies * lanes, [&](Value first) {
     Folds folds(kernel_.sweeps.front(), kernel_, emitter_);
+    writing_ = kernel_.rowsInLastSweep;
     State state = foldGroups(folds, groupsOf(Role::Ordered), copies, [&] {
       State elements;
       for (unsigned copy = 0; copy < copies; ++copy) {
         standAt(first, copy);
-        elements.append(folds.elements({}));
+        elements.append(sweepOver(folds, {}));
       }
       return elements;
     });
+    writing_ = {};
     for (unsigned copy = 0; copy < copies; ++copy) {
       standAt(first, copy);
       folds.bind(copyOf(state, copies, copy));
@@ -198,7 +210,8 @@ void HostKernelEmitter::emitReduction() {
   reserveKept();
   // Of columns side by side, one after another would use a cache line of each row and leave the next ones.
   bool sideBySide = !foldsLanes() && loops_.laneGroup != HostLoops::none && kernel_.sweeps.size() == 1 &&
-                    kernel_.sweeps.front().size() <= 2 && kernel_.resultNumbers(/*wholeRows=*/true).empty();
+                    kernel_.sweeps.front().size() <= 2 &&
+                    kernel_.rowsInLastSweep.size() == kernel_.resultNumbers(/*wholeRows=*/true).size();
   forTiles([&] {
     forRows([&] {
       if (foldsLanes())

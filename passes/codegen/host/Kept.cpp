@@ -22,6 +22,8 @@ public:
     for (; sweep_ < kernel_.sweeps.size(); ++sweep_)
       for (Operation *reduction : kernel_.sweeps[sweep_])
         visit(reduction->getOperand(0));
+    if (!kernel_.rowsInLastSweep.empty())
+      --sweep_; // in which they are written
     for (unsigned result : kernel_.resultNumbers(/*wholeRows=*/true))
       visit(kernel_.yields()[result]);
     return std::move(kept_);

@@ -192,6 +192,38 @@ TEST_P(RowsTest, ColumnsSideBySideKeepTheirBits) {
   }
 }
 
+/// What a sweep computes and sums up it also writes, at each of its positions: along the lanes, in columns
+/// side by side and where both dimensions around the one that is kept are folded; in the place of what it
+/// reads, too.
+TEST_P(RowsTest, ASweepWritesWhatItSumsUp) {
+  const auto check = [&](std::vector<int64_t> shape, const std::string &dims, int64_t sums) {
+    const std::string whole = tensor(shape, "f32"), left = tensor({sums}, "f32");
+    const std::string body = "%0 = gpuc.exp %a0 : " + whole + "\n%1 = gpuc.sum %0 dims " + dims + " : (" +
+                             whole + ") -> " + left + "\n";
+    TestKernel both({whole}, {whole, left}, body + "gpuc.yield %0, %1 : " + whole + ", " + left, target());
+    TestKernel written({whole}, {whole}, "%0 = gpuc.exp %a0 : " + whole + "\ngpuc.yield %0 : " + whole,
+                       target());
+    TestKernel summed({whole}, {left}, body + "gpuc.yield %1 : " + left, target());
+    int64_t elements = 1;
+    for (int64_t extent : shape)
+      elements *= extent;
+    std::vector<Buffer> x{Buffer::of(wild<float>(elements))};
+    SCOPED_TRACE(whole + " over " + dims);
+    const auto expected = written.run(x)[0].values<float>(), sum = summed.run(x)[0].values<float>();
+    std::vector<Buffer> found = both.run(x);
+    EXPECT_EQ(found[0].values<float>(), expected);
+    EXPECT_EQ(found[1].values<float>(), sum);
+    std::vector<Buffer> over = both.runInPlace(x, 0, 0);
+    EXPECT_EQ(over[0].values<float>(), expected);
+    EXPECT_EQ(over[1].values<float>(), sum);
+  };
+  for (int64_t extent : {2, 15, 16, 64, 77, 200}) {
+    check({5, extent}, "[1]", 5);
+    check({70, extent}, "[0]", extent);
+    check({3, 5, extent}, "[0, 2]", 5);
+  }
+}
+
 TEST_P(RowsTest, TilesMayRunInAnyOrder) {
   std::string matrix = tensor({700, 300}, "f32"), row = tensor({700}, "f32");
   TestKernel kernel({matrix}, {matrix, row},
