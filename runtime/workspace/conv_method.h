@@ -57,11 +57,21 @@ constexpr bool paysByChannels(const ConvShape& shape) {
   return fewest >= kManyChannels || paysByFewChannels(shape);
 }
 
+/// Whether rows of two planes are a vector, for filters of many taps: where the result is as large as the
+/// picture (runtime/host/conv/depthwise/vector_blocks.h).
+constexpr bool fillsPairs(const ConvShape& shape) {
+  constexpr int64_t kQuarter = 25, kFewRows = 4;
+  auto isKept = [](const ConvAxis& axis) { return axis.input == axis.output && axis.low == axis.kernel / 2; };
+  return isKept(shape.height) && isKept(shape.width) && shape.height.output >= kFewRows &&
+         lanesUsed(shape.width.output, shape) > kQuarter;
+}
+
 /// Whether a depthwise filter of many taps has rows of less than half a vector, and the batch fills vectors.
 constexpr bool fillsImagesAlone(const ConvShape& shape) {
   constexpr int64_t kManyTaps = 49, kHalf = 50;
   return shape.kind != ConvKind::filter_gradient && shape.taps() >= kManyTaps && shape.width.stride == 1 &&
-         lanesUsed(shape.width.output, shape) < kHalf && fitsImages(correlationOf(shape));
+         lanesUsed(shape.width.output, shape) < kHalf && !fillsPairs(shape) &&
+         fitsImages(correlationOf(shape));
 }
 
 /// Copying patches pays with many outputs, unless each copy takes a stride; a vector may have few lanes in

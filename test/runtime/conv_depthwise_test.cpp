@@ -123,6 +123,17 @@ TEST(ConvDepthwise, Heights) {
                  static_cast<uint64_t>(height));
 }
 
+// Large filters on planes whose rows are a vector or less: one block of rows, several, and planes that are
+// lower than one; pairs of planes and one that is left over.
+TEST(ConvDepthwise, BlocksOfRows) {
+  for (int64_t kernel : {5, 7})
+    for (int64_t height = 1; height <= 18; ++height)
+      for (int64_t width : {5, 7, 8, 9, 14, 16})
+        checkAll(depthwise(1, 3, axis(height, kernel, 1, kernel / 2, kernel / 2),
+                           axis(width, kernel, 1, kernel / 2, kernel / 2)),
+                 static_cast<uint64_t>(height * width));
+}
+
 // None, on one side, more than the kernel reaches; windows and taps that meet padding alone; odd and even, by
 // which strides of two begin.
 TEST(ConvDepthwise, Padding) {
@@ -145,7 +156,7 @@ TEST(ConvDepthwise, OtherFilters) {
                           depthwise(1, 2, axis(9, 3), axis(9, 5)), depthwise(1, 2, axis(9, 1), axis(9, 1)),
                           depthwise(1, 2, axis(4, 3, 1, 1, 1), axis(513, 3, 1, 1, 1)),
                           depthwise(1, 2, axis(9, 3), axis(9, 3), 5),
-                          depthwise(16, 2, axis(7, 7, 1, 3, 3), axis(7, 7, 1, 3, 3), 1)}) {
+                          depthwise(16, 2, axis(4, 7, 1, 3, 3), axis(4, 7, 1, 3, 3), 1)}) {
     ASSERT_TRUE(countWindows(shape));
     for (ConvKind kind : kKinds) {
       shape.kind = kind;

@@ -43,8 +43,10 @@ class DepthwiseFilterTile {
   /// Images that a plane meets while its sums are in registers: some where it has so little that to load and
   /// store them takes as long; more of them have lines that drive each other out of the first-level cache.
   int64_t imagesAtOnce() const {
-    constexpr int64_t kFewPixels = 64, kImages = 4;
-    return !kIsWidened<S> && problem_.shape.outputPixels() <= kFewPixels ? kImages : 1;
+    constexpr int64_t kFewTaps = 9, kFewPixels = 64, kMorePixels = 256, kImages = 4;
+    const ConvShape& s = problem_.shape;
+    const int64_t most = s.taps() <= kFewTaps ? kFewPixels : kMorePixels;
+    return !kIsWidened<S> && s.outputPixels() <= most ? kImages : 1;
   }
 
   /// Rows of y of some images, of the tile's `channels` channels from `channel` on.

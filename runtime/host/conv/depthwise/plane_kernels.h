@@ -17,9 +17,9 @@ struct ReadPlanes {
 
 /// Rows [row, row_end) of planes of the result: each element is the sum over the taps of the
 /// filter and the window that begins at its row · stride - low, and at its column likewise; added up by
-/// row, then column of the filter (by column, then row where registers hold one column's taps alone), each
-/// product by a fused multiply-add. Taps outside of the rows are left out, those outside of the columns are
-/// of 0 (where rows adjoin in a vector, both are).
+/// row, then column of the filter (by column, then row where registers hold one column's taps alone; even and
+/// odd columns apart where a plane has few rows), each product by a fused multiply-add. Taps outside of the
+/// rows are left out, those outside of the columns are of 0 (where rows adjoin in a vector, both are).
 ///   backwards: the reverse, of the stride: each element of the result is read from those windows that have
 ///   it.
 template <typename T>

@@ -8,6 +8,7 @@
 #include "runtime/host/conv/depthwise/rolling_products.h"
 #include "runtime/host/conv/depthwise/rolling_step_products.h"
 #include "runtime/host/conv/depthwise/row_pairs.h"
+#include "runtime/host/conv/depthwise/vector_blocks.h"
 #include "runtime/host/conv/depthwise/vector_plane_steps.h"
 #include "runtime/host/conv/depthwise/vector_planes.h"
 #include "runtime/host/matmul/dot.h"
@@ -176,7 +177,8 @@ void productsOfImage(const PlaneProducts<T>& p) {
 template <int kKernel, int kStride, typename T>
 void planeProducts(const PlaneProducts<T>& p) {
   if constexpr (kStride == 1)
-    if (multipliesPlanesOfVector<kKernel>(p) || multipliesFlat<kKernel>(p)) return;
+    if (multipliesPlanesOfVector<kKernel>(p) || multipliesBlocks<kKernel>(p) || multipliesFlat<kKernel>(p))
+      return;
   if constexpr (kStride == 2 && kRolls<kKernel>)
     if (multipliesPicked(p)) return;
   if (p.images == 1) return productsOfImage<kKernel, kStride>(p);

@@ -8,6 +8,7 @@
 #include "runtime/host/conv/depthwise/rolling_steps.h"
 #include "runtime/host/conv/depthwise/rolling_sums.h"
 #include "runtime/host/conv/depthwise/row_pairs.h"
+#include "runtime/host/conv/depthwise/vector_blocks.h"
 #include "runtime/host/conv/depthwise/vector_plane_steps.h"
 #include "runtime/host/conv/depthwise/vector_planes.h"
 
@@ -143,7 +144,7 @@ __attribute__((noinline)) void sumBlock(const SumColumn<kStride, kKernel, kMasks
 template <int kKernel, int kStride, typename T>
 void planeSums(const PlaneSums<T>& p) {
   if constexpr (kStride == 1)
-    if (sumsPlanesOfVector<kKernel>(p) || sumsFlat<kKernel>(p)) return;
+    if (sumsPlanesOfVector<kKernel>(p) || sumsBlocks<kKernel>(p) || sumsFlat<kKernel>(p)) return;
   if constexpr (kStride == 1 && kRolls<kKernel>) return rollingSums<kKernel>(p);
   if constexpr (kStride == 2 && kRolls<kKernel>)
     if (sumsPicked(p)) return;
