@@ -155,11 +155,12 @@ TEST(ConvHalf, FewChannels) {
   checkAll(makeShape(1, 2, 5, axis(61, 3, 1, 1, 1), axis(230, 3, 1, 1, 1)), 34);
 }
 
-// Small pictures with many channels.
+// Small pictures with many channels; few by strides.
 TEST(ConvHalf, ByChannels) {
-  for (const ConvShape& shape : {makeShape(5, 33, 70, axis(4, 3, 1, 1, 1), axis(5, 3, 2, 1, 1)),
-                                 makeShape(3, 64, 32, axis(2, 3, 1, 1, 1), axis(2, 3, 1, 1, 1))}) {
-    ASSERT_TRUE(paysByChannels(shape));
+  for (ConvShape shape : {makeShape(5, 33, 70, axis(4, 3, 1, 1, 1), axis(5, 3, 2, 1, 1)),
+                          makeShape(3, 64, 32, axis(2, 3, 1, 1, 1), axis(2, 3, 1, 1, 1)),
+                          makeShape(5, 27, 60, axis(9, 3, 2, 1, 1), axis(10, 3, 2, 1, 1), 3)}) {
+    ASSERT_TRUE(countWindows(shape) && paysByChannels(shape));
     checkAll(shape, 36, 2);
   }
 }
