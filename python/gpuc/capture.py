@@ -14,6 +14,7 @@ import logging
 import operator
 import sys
 import threading
+import traceback
 import warnings
 import zlib
 
@@ -21,6 +22,7 @@ import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.nn.modules.batchnorm import _NormBase
+from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from gpuc.batches import checksum_of
@@ -159,7 +161,26 @@ def export(module, args, kwargs, rules):
         raise
     except Exception as error:
         file, line = user_line(_trace_of(error))
+        if not file:
+            file, line = last_line_of_data(module, args, kwargs)
         refuse([Problem(f"torch.export cannot capture the module: {_reason(error)}", "", file, line)])
+
+
+class TakesData(TorchFunctionMode):
+    """The last line of the user's that takes a tensor's .data, which torch.export tells when the pass is over."""
+
+    place = "", 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function == torch.Tensor.data.__get__:
+            self.place = user_line("".join(traceback.format_stack()))
+        return function(*args, **(kwargs or {}))
+
+
+def last_line_of_data(module, args, kwargs):
+    with TakesData() as seen, contextlib.suppress(Exception):
+        reads_of(module, args, kwargs)
+    return seen.place
 
 
 def capture_whole(module, args, kwargs):
@@ -196,8 +217,6 @@ def is_no_note(record):
 
 
 def _trace_of(error):
-    import traceback
-
     return "".join(traceback.format_tb(error.__traceback__)) + str(error)
 
 

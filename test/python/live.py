@@ -421,6 +421,7 @@ class Lines(unittest.TestCase):
                 "self.fc(x.to('meta'))": "Expected all tensors to be on the same device",
                 "self.fc(torch.from_numpy(x.detach().numpy()))": ".numpy() is not supported",
                 "self.fc2(x)": "'Broken' object has no attribute 'fc2'",
+                "self.fc(x) + self.fc.weight.data.sum()": "a tensor is taken out of the graph, as .data does: use detach()",
                 "(self.fc(x).sum().backward(), self.fc(x))[1]": "backward() is not supported within a module",
             }.items():
                 with self.subTest(body):
