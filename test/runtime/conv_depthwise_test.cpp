@@ -132,6 +132,10 @@ TEST(ConvDepthwise, BlocksOfRows) {
         checkAll(depthwise(1, 3, axis(height, kernel, 1, kernel / 2, kernel / 2),
                            axis(width, kernel, 1, kernel / 2, kernel / 2)),
                  static_cast<uint64_t>(height * width));
+  for (int64_t height = 5; height <= 33; ++height)
+    for (int64_t width : {5, 7, 8, 14, 15, 16, 17, 28, 31, 32})
+      checkAll(depthwise(1, 3, axis(height, 5, 2, 2, 2), axis(width, 5, 2, 2, 2)),
+               static_cast<uint64_t>(height * width));
 }
 
 // None, on one side, more than the kernel reaches; windows and taps that meet padding alone; odd and even, by

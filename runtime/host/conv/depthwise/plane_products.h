@@ -177,10 +177,12 @@ void productsOfImage(const PlaneProducts<T>& p) {
 template <int kKernel, int kStride, typename T>
 void planeProducts(const PlaneProducts<T>& p) {
   if constexpr (kStride == 1)
-    if (multipliesPlanesOfVector<kKernel>(p) || multipliesBlocks<kKernel>(p) || multipliesFlat<kKernel>(p))
+    if (multipliesPlanesOfVector<kKernel>(p) || multipliesBlocks<kKernel, 1>(p) || multipliesFlat<kKernel>(p))
       return;
   if constexpr (kStride == 2 && kRolls<kKernel>)
     if (multipliesPicked(p)) return;
+  if constexpr (kStride == 2 && !kRolls<kKernel>)
+    if (multipliesBlocks<kKernel, 2>(p)) return;
   if (p.images == 1) return productsOfImage<kKernel, kStride>(p);
   for (int64_t image = 0; image < p.images; ++image) productsOfImage<kKernel, kStride>(p.ofImage(image));
 }

@@ -144,12 +144,12 @@ __attribute__((noinline)) void sumBlock(const SumColumn<kStride, kKernel, kMasks
 template <int kKernel, int kStride, typename T>
 void planeSums(const PlaneSums<T>& p) {
   if constexpr (kStride == 1)
-    if (sumsPlanesOfVector<kKernel>(p) || sumsBlocks<kKernel>(p) || sumsFlat<kKernel>(p)) return;
+    if (sumsPlanesOfVector<kKernel>(p) || sumsBlocks<kKernel, 1>(p) || sumsFlat<kKernel>(p)) return;
   if constexpr (kStride == 1 && kRolls<kKernel>) return rollingSums<kKernel>(p);
   if constexpr (kStride == 2 && kRolls<kKernel>)
     if (sumsPicked(p)) return;
   if constexpr (kStride == 2)
-    if (sumsPairs<kKernel>(p)) return;
+    if (sumsBlocks<kKernel, 2>(p) || sumsPairs<kKernel>(p)) return;
   if constexpr (kStride == 2 && kRolls<kKernel>)
     if (p.columns <= kMostRollingVectors * kLanes<T>) return rollingSteps(p);
   constexpr int kVectors = kSumVectors<kKernel, kStride>, kRows = kSumRows<kStride>;

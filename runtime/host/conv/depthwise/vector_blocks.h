@@ -1,10 +1,11 @@
-// Large filters by strides of one, padded so that the result is as large as the picture, whose rows fill a
-// vector of 64 bytes, or half of one, where two planes are side by side: blocks of rows whose sums stay in
-// registers, as do the rows that they read, while one column of the filter after another meets them. Which
-// rows are missing above and below is known when this is compiled. Included by patch_kernels.cpp alone (see
-// runtime/host/matmul/vector.h).
+// Large filters, padded so that there are as many windows as pixels, or half as many by strides of two, whose
+// rows fill a vector of 64 bytes, or half of one, where two planes are side by side: blocks of rows whose
+// sums stay in registers, as do the rows that they read, while one column of the filter after another meets
+// them. Which rows are missing above and below is known when this is compiled. Included by patch_kernels.cpp
+// alone (see runtime/host/matmul/vector.h).
 #pragma once
 
+#include "runtime/host/conv/depthwise/vector_plane_steps.h"
 #include "runtime/host/conv/depthwise/vector_planes.h"
 
 namespace gpuc {
@@ -14,38 +15,64 @@ namespace {
 /// fall into such.
 constexpr int64_t kLeastBlockRows = 4, kMostBlockRows = 8, kMostWholeRows = 16;
 
-/// How many planes are in a vector of rows of so many columns, or 0. Planes of one vector are better met tap
-/// by tap (flat_planes.h).
-template <int kKernel, typename T>
+/// Of which filters there are kernels: networks have no others.
+template <int kKernel, int kStride, typename T>
+constexpr bool kHasBlocks = sizeof(T) == 4 && (kKernel == 5 || (kKernel == 7 && kStride == 1));
+
+/// How many planes are in a vector of so many columns of windows, if the padding is that of the filter; or 0.
+template <int kKernel, int kStride, typename T>
 inline int planesOfBlocks(const ReadPlanes<T>& source, int64_t low_row, int64_t low_column, int64_t columns,
                           int64_t row, int64_t row_end) {
   constexpr int64_t kPad = kKernel / 2;
-  if (kVectorBytes < 64 || kKernel == 3 || sizeof(T) != 4) return 0;
-  if (low_row != kPad || low_column != kPad || source.columns != columns) return 0;
-  if (row != 0 || source.row != 0 || row_end != source.row_end || row_end < kLeastBlockRows) return 0;
+  if (kVectorBytes < 64 || !kHasBlocks<kKernel, kStride, T>) return 0;
+  if (low_row != kPad || low_column != kPad || columns != (source.columns + kStride - 1) / kStride) return 0;
+  if (row != 0 || source.row != 0 || row_end != (source.row_end + kStride - 1) / kStride) return 0;
+  if (row_end < kLeastBlockRows) return 0;
+  if (kStride == 2) return planesPicked<T>(columns, source.columns);
+  // Planes of one vector are better met tap by tap (flat_planes.h).
   if (columns <= kLanes<T> / 4 || columns > kLanes<T>) return 0;
   return columns <= kLanes<T> / 2 ? 2 : 1;
 }
 
 #if defined(__AVX512F__)
 
-/// Of one plane a column is loaded, which memory has time for; of two it is picked.
+/// By strides of two, whose rows are two vectors.
 template <int kPlanes, int kKernel, typename T>
+struct StepLanes : PickedSteps<kPlanes, kKernel, T> {
+  using Steps = PickedSteps<kPlanes, kKernel, T>;
+
+  explicit StepLanes(const PlaneSums<T>& p) : Steps(p.source, p.low_column, p.columns, p.result_plane) {}
+  explicit StepLanes(const PlaneProducts<T>& p) : Steps(p.x, p.low_column, p.y.columns, p.y.plane) {}
+  typename Steps::Both row(const T* from) const { return this->both(from); }
+};
+
+/// Of one plane a column is loaded, which memory has time for; of two, and by strides, it is picked.
+template <int kPlanes, int kKernel, int kStride, typename T>
 inline auto lanesOfBlocks(const PlaneSums<T>& p) {
-  if constexpr (kPlanes == 1)
+  if constexpr (kStride == 2)
+    return StepLanes<kPlanes, kKernel, T>(p);
+  else if constexpr (kPlanes == 1)
     return lanesInside<kKernel>(p, 0);
   else
     return PlanesOfVector<kPlanes, kKernel, T>(p);
 }
+
 /// Of the rows that a block of kRows meets, from the first tap of the first one on, those that are there: all
-/// but the padding above and below the plane.
-template <int kKernel, int kRows, bool kFirst, bool kLast>
+/// but the padding above the plane and what is missing below.
+template <int kKernel, int kStride, int kRows, bool kFirst, int kMissing>
 struct BlockRows {
   static constexpr int kBegin = kFirst ? kKernel / 2 : 0;
-  static constexpr int kEnd = kRows + kKernel - 1 - (kLast ? kKernel / 2 : 0);
-  /// Whether row r is met by row i of the filter.
-  static constexpr bool meets(int r, int i) { return r >= i && r - i < kRows; }
+  static constexpr int kEnd = (kRows - 1) * kStride + kKernel - kMissing;
+  /// Whether row r is met by row i of the filter, and in which row of windows.
+  static constexpr bool meets(int r, int i) {
+    return r >= i && (r - i) % kStride == 0 && (r - i) / kStride < kRows;
+  }
+  static constexpr int window(int r, int i) { return (r - i) / kStride; }
 };
+
+/// How many rows the last window lacks: by strides of two one less, if the picture has an even number.
+template <int kKernel, int kStride, bool kEven>
+constexpr int kRowsMissing = kKernel / 2 - (kStride == 2 && kEven ? 1 : 0);
 
 /// Calls run.template operator()<kRows, kFirst, kLast>(row) for each block of a plane of so many rows.
 template <typename Run>
@@ -129,16 +156,16 @@ inline __attribute__((always_inline)) void addColumn(const Row* rows, const Lane
     const Vector<T> x = lanes.column(rows[r], j);
 #pragma unroll
     for (int i = 0; i < kKernel; ++i)
-      if (Rows::meets(r, i)) sums[r - i] = multiplyAdd<T>(column[i], x, sums[r - i]);
+      if (Rows::meets(r, i))
+        sums[Rows::window(r, i)] = multiplyAdd<T>(column[i], x, sums[Rows::window(r, i)]);
   }
 }
 
 /// Sums of kRows rows. `from` is that of the first tap of the first one. Those of even and of odd columns of
 /// the filter are apart where there are few, lest one waits for the other.
-template <int kKernel, int kRows, bool kFirst, bool kLast, typename Lanes, typename Taps, typename T>
+template <int kKernel, typename Rows, int kRows, typename Lanes, typename Taps, typename T>
 __attribute__((noinline)) void sumRows(const T* from, int64_t columns, const Lanes& lanes, const Taps& taps,
-                                       T* to, const T* read_next, const T* write_next) {
-  using Rows = BlockRows<kKernel, kRows, kFirst, kLast>;
+                                       T* to, int64_t to_columns, const T* read_next, const T* write_next) {
   constexpr bool kApart = kRows <= kMostBlockRows;
   constexpr int kAsked = (kRows + kKernel / 2 - 1) / (kKernel / 2);
   decltype(lanes.row(from)) rows[Rows::kEnd];
@@ -154,51 +181,56 @@ __attribute__((noinline)) void sumRows(const T* from, int64_t columns, const Lan
   }
   addColumn<kKernel, Rows>(rows, lanes, taps, kKernel - 1, sums);
 #pragma unroll
-  for (int r = 0; r < kRows; ++r) lanes.store(to + r * columns, kApart ? sums[r] + odd[r] : sums[r]);
+  for (int r = 0; r < kRows; ++r) lanes.store(to + r * to_columns, kApart ? sums[r] + odd[r] : sums[r]);
 }
 
-template <int kPlanes, int kKernel, typename T>
+template <int kPlanes, int kKernel, int kStride, bool kEven, typename T>
 inline void sumBlocks(const PlaneSums<T>& p) {
   constexpr int kPad = kKernel / 2;
-  const auto lanes = lanesOfBlocks<kPlanes, kKernel>(p);
+  constexpr bool kLoads = kPlanes == 1 && kStride == 1;  // columns beside a row's begin, too
+  const auto lanes = lanesOfBlocks<kPlanes, kKernel, kStride>(p);
+  const int64_t columns = p.source.columns;
   for (int64_t plane = 0; plane + kPlanes <= p.planes; plane += kPlanes) {
     const T* filter = p.filter + plane * p.filter_plane + (p.flipped ? kKernel * kKernel - 1 : 0);
     const ColumnTaps<kPlanes, kKernel, T> taps = {filter, filter + p.filter_plane, p.flipped ? -1 : 1};
-    const T* from = p.source.data + plane * p.source.plane - kPad * p.columns - (kPlanes == 1 ? kPad : 0);
+    const T* from = p.source.data + plane * p.source.plane - kPad * columns - (kLoads ? kPad : 0);
     T* to = p.result + plane * p.result_plane;
     auto sum = [&]<int kRows, bool kFirst, bool kLast>(int64_t row) __attribute__((always_inline)) {
-      sumRows<kKernel, kRows, kFirst, kLast>(from + row * p.columns, p.columns, lanes, taps,
-                                             to + row * p.columns,
-                                             from + (kPlanesAhead * p.source.plane + row * kLanes<T>),
-                                             to + kPlanesAhead * p.result_plane + row * kLanes<T>);
+      constexpr int kMissing = kLast ? kRowsMissing<kKernel, kStride, kEven> : 0;
+      const T* read_next = from + kPlanesAhead * p.source.plane + row * kLanes<T>;
+      sumRows<kKernel, BlockRows<kKernel, kStride, kRows, kFirst, kMissing>, kRows>(
+          from + row * kStride * columns, columns, lanes, taps, to + row * p.columns, p.columns, read_next,
+          to + kPlanesAhead * p.result_plane + row * kLanes<T>);
     };
-    kPlanes == 1 ? forWholeOrBlocks(p.row_end, sum) : forBlocks(p.row_end, sum);
+    if constexpr (kLoads)
+      forWholeOrBlocks(p.row_end, sum);
+    else
+      forBlocks(p.row_end, sum);
   }
 }
 
 /// The products of kRows rows of y and kColumns columns of the filter, from `first` on.
-template <int kKernel, int kColumns, int kRows, bool kFirst, bool kLast, typename Lanes, typename T>
-inline __attribute__((always_inline)) void multiplyRows(const T* x, const T* y, int64_t columns,
-                                                        const Lanes& lanes, int first,
+template <int kKernel, int kColumns, typename Rows, int kRows, typename Lanes, typename T>
+inline __attribute__((always_inline)) void multiplyRows(const T* x, int64_t x_columns, const T* y,
+                                                        int64_t y_columns, const Lanes& lanes, int first,
                                                         Vector<T> (&sums)[kKernel][kColumns]) {
-  using Rows = BlockRows<kKernel, kRows, kFirst, kLast>;
   Vector<T> left[kRows];
 #pragma unroll
-  for (int r = 0; r < kRows; ++r) left[r] = lanes.left(y + r * columns);
+  for (int r = 0; r < kRows; ++r) left[r] = lanes.left(y + r * y_columns);
 #pragma unroll
   for (int r = Rows::kBegin; r < Rows::kEnd; ++r) {
-    const auto row = lanes.row(x + r * columns);
+    const auto row = lanes.row(x + r * x_columns);
 #pragma unroll
     for (int j = 0; j < kColumns; ++j) {
       const Vector<T> right = lanes.column(row, first + j);
 #pragma unroll
       for (int i = 0; i < kKernel; ++i)
-        if (Rows::meets(r, i)) sums[i][j] = multiplyAdd<T>(left[r - i], right, sums[i][j]);
+        if (Rows::meets(r, i)) sums[i][j] = multiplyAdd<T>(left[Rows::window(r, i)], right, sums[i][j]);
     }
   }
 }
 
-template <int kPlanes, int kColumns, int kKernel, typename Lanes, typename T>
+template <int kPlanes, int kColumns, int kKernel, int kStride, bool kEven, typename Lanes, typename T>
 inline void multiplyBlockColumns(const PlaneProducts<T>& p, const Lanes& lanes, int64_t plane, int first) {
   const LaneMask<T> all = lanesWithin<T>(0, kLanes<T>);
   T* place = p.lanes + plane * p.lanes_plane + first * kSumRoom<T>;
@@ -213,8 +245,10 @@ inline void multiplyBlockColumns(const PlaneProducts<T>& p, const Lanes& lanes, 
   for (int64_t image = 0; image < p.images; ++image, x += p.x_image, y += p.y_image)
     forBlocks(p.y.row_end,
               [&]<int kRows, bool kFirst, bool kLast>(int64_t row) __attribute__((always_inline)) {
-                multiplyRows<kKernel, kColumns, kRows, kFirst, kLast>(
-                    x + row * p.x.columns, y + row * p.y.columns, p.x.columns, lanes, first, sums);
+                constexpr int kMissing = kLast ? kRowsMissing<kKernel, kStride, kEven> : 0;
+                multiplyRows<kKernel, kColumns, BlockRows<kKernel, kStride, kRows, kFirst, kMissing>, kRows>(
+                    x + row * kStride * p.x.columns, p.x.columns, y + row * p.y.columns, p.y.columns, lanes,
+                    first, sums);
               });
 #pragma unroll
   for (int t = 0; t < kKernel * kColumns; ++t)
@@ -222,41 +256,51 @@ inline void multiplyBlockColumns(const PlaneProducts<T>& p, const Lanes& lanes, 
                             sums[t / kColumns][t % kColumns], all);
 }
 
-template <int kPlanes, int kKernel, typename T>
+template <int kPlanes, int kKernel, int kStride, bool kEven, typename T>
 inline void multiplyBlocks(const PlaneProducts<T>& p) {
   constexpr int kColumns = kKernel == 7 ? 2 : 3, kRest = kKernel % kColumns;
-  const PlanesOfVector<kPlanes, kKernel, T> lanes(p);
+  using Lanes =
+      std::conditional_t<kStride == 2, StepLanes<kPlanes, kKernel, T>, PlanesOfVector<kPlanes, kKernel, T>>;
+  const Lanes lanes(p);
   for (int64_t plane = 0; plane + kPlanes <= p.planes; plane += kPlanes) {
     for (int first = 0; first + kColumns <= kKernel; first += kColumns)
-      multiplyBlockColumns<kPlanes, kColumns, kKernel>(p, lanes, plane, first);
-    multiplyBlockColumns<kPlanes, kRest, kKernel>(p, lanes, plane, kKernel - kRest);
+      multiplyBlockColumns<kPlanes, kColumns, kKernel, kStride, kEven>(p, lanes, plane, first);
+    multiplyBlockColumns<kPlanes, kRest, kKernel, kStride, kEven>(p, lanes, plane, kKernel - kRest);
   }
 }
 
 #endif
 
 /// Computes them, if they are such.
-template <int kKernel, typename T>
+template <int kKernel, int kStride, typename T>
 inline bool sumsBlocks(const PlaneSums<T>& p) {
-  const int planes = planesOfBlocks<kKernel>(p.source, p.low_row, p.low_column, p.columns, p.row, p.row_end);
+  const int planes =
+      planesOfBlocks<kKernel, kStride>(p.source, p.low_row, p.low_column, p.columns, p.row, p.row_end);
   if (planes == 0) return false;
 #if defined(__AVX512F__)
-  if constexpr (kKernel > 3 && sizeof(T) == 4)
+  if constexpr (kHasBlocks<kKernel, kStride, T>)
     forVectors(p, planes, [](const PlaneSums<T>& some, auto count) {
-      sumBlocks<decltype(count)::value, kKernel>(some);
+      constexpr int kPlanes = decltype(count)::value;
+      if (kStride == 2 && some.source.row_end % 2 == 0)
+        return sumBlocks<kPlanes, kKernel, kStride, true>(some);
+      sumBlocks<kPlanes, kKernel, kStride, false>(some);
     });
 #endif
   return true;
 }
 
-template <int kKernel, typename T>
+template <int kKernel, int kStride, typename T>
 inline bool multipliesBlocks(const PlaneProducts<T>& p) {
-  const int planes = planesOfBlocks<kKernel>(p.x, p.low_row, p.low_column, p.y.columns, p.y.row, p.y.row_end);
+  const int planes =
+      planesOfBlocks<kKernel, kStride>(p.x, p.low_row, p.low_column, p.y.columns, p.y.row, p.y.row_end);
   if (planes == 0) return false;
 #if defined(__AVX512F__)
-  if constexpr (kKernel > 3 && sizeof(T) == 4)
+  if constexpr (kHasBlocks<kKernel, kStride, T>)
     forVectors(p, planes, [](const PlaneProducts<T>& some, auto count) {
-      multiplyBlocks<decltype(count)::value, kKernel>(some);
+      constexpr int kPlanes = decltype(count)::value;
+      if (kStride == 2 && some.x.row_end % 2 == 0)
+        return multiplyBlocks<kPlanes, kKernel, kStride, true>(some);
+      multiplyBlocks<kPlanes, kKernel, kStride, false>(some);
     });
 #endif
   return true;

@@ -13,14 +13,14 @@ namespace {
 #if defined(__AVX512F__)
 
 /// Rows of windows of two planes, each in its half, or of one; and rows of the picture, two vectors.
-template <int kPlanes, typename T>
+template <int kPlanes, int kKernel, typename T>
 struct PickedSteps {
   static constexpr bool kAsks = true;
   static constexpr int kSpan = kLanes<T> / kPlanes;  // windows of a plane, at most
   int64_t second, to_plane;                          // where the second vector is, and the second plane
   LaneMask<T> read[2], kept;
-  LaneMask<T> met[3];         // windows whose column of the filter meets one of the row
-  LaneNumbers<T> numbers[3];  // where that is in the two vectors
+  LaneMask<T> met[kKernel];         // windows whose column of the filter meets one of the row
+  LaneNumbers<T> numbers[kKernel];  // where that is in the two vectors
 
   PickedSteps(const ReadPlanes<T>& source, int64_t low, int64_t windows, int64_t windows_plane)
       : second(kPlanes == 2 ? source.plane : kLanes<T>),
@@ -29,7 +29,7 @@ struct PickedSteps {
     read[0] = lanesWithin<T>(0, source.columns);
     read[1] = lanesWithin<T>(0, kPlanes == 2 ? source.columns : source.columns - kLanes<T>);
     const LaneNumbers<T> first_read = steppedLanes(LaneIndices<T>());
-    for (int64_t j = 0; j < 3; ++j) {
+    for (int64_t j = 0; j < kKernel; ++j) {
       const int64_t end = (source.columns + low - j + 1) / 2;
       met[j] = lanesOfPlanes<kPlanes, T>((low - j + 1) / 2, end < windows ? end : windows);
       numbers[j] = shiftNumbers<T>(first_read, j - low);
@@ -45,10 +45,18 @@ struct PickedSteps {
     return _mm512_load_si512(kNumbers);
   }
 
+  struct Both {
+    Vector<T> first, other;
+  };
+  Both both(const T* from) const {
+    return {loadLanes<T>(from, read[0]), loadLanes<T>(from + second, read[1])};
+  }
+  Vector<T> column(const Both& row, int j) const {
+    return pickLanes<T>(row.first, row.other, numbers[j], met[j]);
+  }
   SteppedRow<T> row(const T* from) const {
-    const Vector<T> first = loadLanes<T>(from, read[0]), other = loadLanes<T>(from + second, read[1]);
-    return {pickLanes<T>(first, other, numbers[0], met[0]), pickLanes<T>(first, other, numbers[1], met[1]),
-            pickLanes<T>(first, other, numbers[2], met[2])};
+    const Both vectors = both(from);
+    return {column(vectors, 0), column(vectors, 1), column(vectors, 2)};
   }
   Vector<T> left(const T* y) const { return loadPlanes<kPlanes, T>(y, to_plane, kept); }
   void store(T* to, Vector<T> sums) const { storePlanes<kPlanes, T>(to, to_plane, sums, kept); }
@@ -56,7 +64,7 @@ struct PickedSteps {
 
 template <int kPlanes, typename T>
 inline void sumPicked(const PlaneSums<T>& p) {
-  const PickedSteps<kPlanes, T> steps(p.source, p.low_column, p.columns, p.result_plane);
+  const PickedSteps<kPlanes, 3, T> steps(p.source, p.low_column, p.columns, p.result_plane);
   for (int64_t plane = 0; plane + kPlanes <= p.planes; plane += kPlanes) {
     Vector<T> taps[9];
     splatTapsOf<kPlanes, 3>(p, plane, taps);
@@ -72,7 +80,7 @@ inline void sumPicked(const PlaneSums<T>& p) {
 
 template <int kPlanes, typename T>
 inline void multiplyPicked(const PlaneProducts<T>& p) {
-  const PickedSteps<kPlanes, T> steps(p.x, p.low_column, p.y.columns, p.y.plane);
+  const PickedSteps<kPlanes, 3, T> steps(p.x, p.low_column, p.y.columns, p.y.plane);
   for (int64_t plane = 0; plane + kPlanes <= p.planes; plane += kPlanes) {
     Vector<T> sums[3][3];
     loadSumsOf<kPlanes, 3>(p, plane, sums);
