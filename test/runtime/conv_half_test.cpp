@@ -133,6 +133,7 @@ TEST(ConvHalf, Pointwise) {
   checkAll(makeShape(2, 9, 8, axis(5, 1, 2), axis(258, 1, 2)), 28);
   checkAll(makeShape(7, 300, 70, axis(4, 1), axis(4, 1)), 29);
   checkAll(makeShape(17, 40, 580, axis(8, 1), axis(8, 1)), 30);
+  checkAll(makeShape(1, 15, 130, axis(32, 1), axis(32, 1)), 39);
 }
 
 // More than one block of everything; parts of the filter's gradient that are added up, and one alone.

@@ -97,7 +97,8 @@ TEST(Conv, Pointwise) {
         makeShape(2, 70, 270, axis(12, 1), axis(13, 1)), makeShape(2, 24, 300, axis(20, 1), axis(33, 1)),
         makeShape(17, 300, 24, axis(20, 1), axis(33, 1)), makeShape(2, 100, 140, axis(17, 1), axis(16, 1)),
         makeShape(2, 16, 130, axis(25, 1), axis(27, 1)), makeShape(2, 30, 66, axis(15, 1), axis(10, 1), 2),
-        makeShape(3, 40, 130, axis(1, 1), axis(129, 1)), makeShape(2, 66, 6, axis(15, 1), axis(10, 1), 2)}) {
+        makeShape(3, 40, 130, axis(1, 1), axis(129, 1)), makeShape(2, 66, 6, axis(15, 1), axis(10, 1), 2),
+        makeShape(2, 15, 130, axis(32, 1), axis(64, 1)), makeShape(1, 140, 5, axis(32, 1), axis(32, 1))}) {
     checkAll(shape, 21);
     ASSERT_TRUE(countWindows(shape));
     shape.kind = ConvKind::filter_gradient;

@@ -94,15 +94,14 @@ void computeFilterGradientTile(const ConvProblem& problem, const ConvOperands& o
   const FilterTile tile(problem, index);
   // block_m x block_k: 144 rows of 512 bytes, of a pointwise one that is widened 64 of 2 KiB, of some images
   // 256 of 256 bytes; block_k x block_n: up to 64 such rows; a tile's rows x block_n, 144 x 64 or 256 x 64.
-  constexpr int64_t kLarge = 128 * 1024, kSmall = 72 * 1024;
+  constexpr int64_t kLarge = 132 * 1024, kSmall = 72 * 1024;
   alignas(64) std::byte patch_scratch[sizeof(T) == 4 ? kLarge : kSmall];
   alignas(64) std::byte output_scratch[64 * kFilterRunBytes];
   alignas(64) std::byte sum_scratch[sizeof(T) == 4 ? kSmall : kLarge];
   T* patches = reinterpret_cast<T*>(patch_scratch);
   T* transposed = reinterpret_cast<T*>(output_scratch);
   T* sum = reinterpret_cast<T*>(sum_scratch);
-  const int64_t lanes = kConvPackBytes / static_cast<int64_t>(sizeof(T));
-  const int64_t patch_stride = (b.block_k + lanes - 1) / lanes * lanes;
+  const int64_t patch_stride = spreadConvRow(b.block_k, s.type);
   const TypedVectorKernels<S>& vector_kernels = problem.vector_kernels->of<S>();
 
   // A block is some pixels of one image, or all of some images.

@@ -105,7 +105,7 @@ LeadingDimensions leadingDimensionsOf(const ConvProblem& problem) {
     case ConvKind::input_gradient:
       return {s.patchRows(), columns, in_result ? s.outputPixels() : problem.stride_b, true, b.blocksK() > 1};
     default:
-      return {problem.isInPlace() ? b.k : paddedConvRow(b.block_k, s.type), problem.stride_b,
+      return {problem.isInPlace() ? b.k : spreadConvRow(b.block_k, s.type), problem.stride_b,
               problem.stride_b, false, true};
   }
 }

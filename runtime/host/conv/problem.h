@@ -23,6 +23,8 @@ inline constexpr int64_t kLongRunBytes = 144 * 1024, kConvSumBytes = 84 * 1024;
 
 /// Rows of what is packed are padded to whole vectors of the widest kind, 64 bytes.
 inline constexpr int64_t kConvPackBytes = 64;
+/// Lines that are a multiple of this apart share a set of the first-level cache, which has 8 to 12.
+inline constexpr int64_t kSameSetBytes = 4096;
 
 /// Addresses of one execution, in the order of the plan: what is read, what is written. Aligned to their
 /// element type at least; 64 bytes are faster. c overlaps no other.
@@ -123,9 +125,16 @@ struct ConvProblem {
   /// those that give rows, else those whose rows lie close by.
   bool isInPlace() const {
     if (!shape.isPointwise() || isWidened()) return false;
-    if (shape.kind == ConvKind::filter_gradient) return blocks.k == shape.outputPixels();
+    if (shape.kind == ConvKind::filter_gradient) return blocks.k == shape.outputPixels() && !rowsShareSets();
     return !takes_pixels && sumsInResult() && blocks.block_n == blocks.n &&
            blocks.n * sizeOf(shape.type) <= 4 * kConvPackBytes;
+  }
+
+  /// Whether a product for so few columns, which takes more than 20 rows at a time, would find them in one
+  /// set of the first-level cache: for wider ones, of 6 or 14 rows, a copy takes longer than that.
+  bool rowsShareSets() const {
+    return shape.type == DataType::f32 && blocks.block_n * sizeOf(shape.type) <= kConvPackBytes &&
+           blocks.k * sizeOf(shape.type) % kSameSetBytes == 0;
   }
 
   /// c (+)= op(a) · b for one block. The call reaches generated code, which carries no type for a sanitizer
@@ -141,6 +150,12 @@ struct ConvProblem {
 constexpr int64_t paddedConvRow(int64_t count, DataType type) {
   const int64_t lanes = kConvPackBytes / sizeOf(type);
   return (count + lanes - 1) / lanes * lanes;
+}
+
+/// The same of rows that are read side by side, of which many would lie in one set of the first-level cache.
+constexpr int64_t spreadConvRow(int64_t count, DataType type) {
+  const int64_t row = paddedConvRow(count, type);
+  return row * sizeOf(type) % (kSameSetBytes / 2) == 0 ? row + kConvPackBytes / sizeOf(type) : row;
 }
 
 /// Cuts a pointwise shape, forward or the input's gradient.
