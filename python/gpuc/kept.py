@@ -39,7 +39,8 @@ class Made:
         return self.last if now == self.last else now
 
     def take_buffers(self, whatever=False):
-        """Of a buffer that is another tensor, which holds the same or `whatever`, the old one gets the values, and its place."""
+        """Of a buffer that is another tensor, which holds the same or `whatever`, the old one gets the values, and its place; the new one is the
+        same memory from then on, for whoever goes on writing into it."""
         for name, now in self.replaced().items():
             before = self.tensors[name]
             if name not in self.module._buffers or now.requires_grad or any(getattr(now, each) != getattr(before, each) for each in ALIKE):
@@ -47,6 +48,7 @@ class Made:
             if whatever or torch.equal(now, before):
                 with torch.no_grad():
                     before.copy_(now)
+                now.data = before.data
                 self.module._buffers[name] = before
 
     def replaced(self):
