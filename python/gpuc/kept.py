@@ -11,6 +11,7 @@ import contextlib
 
 import torch
 from torch.utils import _pytree as pytree
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from gpuc.capture import CAPTURES, Whole
 from gpuc.contents import Contents, Picture, read
@@ -19,12 +20,18 @@ from gpuc.forward_state import Attributes, computes_alike, is_same
 from gpuc.named_values import named_values
 
 
+OWNERS = WeakTensorKeyDictionary()  # Whose memory a tensor has: one cannot be two buffers, as a module in eager mode has it.
+
+
 class Made:
     """What a module is made of, as one object until that changes."""
 
     def __init__(self, module):
         self.module, self.last = module, None
         self.tensors = self.own_tensors()
+        for name, tensor in self.tensors.items():
+            if tensor is not None:
+                OWNERS[tensor] = id(module), name
         self.last = self.of
 
     def own_tensors(self):
@@ -43,12 +50,16 @@ class Made:
         same memory from then on, for whoever goes on writing into it."""
         for name, now in self.replaced().items():
             before = self.tensors[name]
+            owner = id(self.module), name
             if name not in self.module._buffers or now.requires_grad or any(getattr(now, each) != getattr(before, each) for each in ALIKE):
+                continue
+            if OWNERS.get(now, owner) != owner:
                 continue
             if whatever or torch.equal(now, before):
                 with torch.no_grad():
                     before.copy_(now)
                 now.data = before.data
+                OWNERS[now] = owner
                 self.module._buffers[name] = before
 
     def replaced(self):

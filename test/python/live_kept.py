@@ -262,6 +262,16 @@ class Kept(live_forward.Case):
         self.assertIs(net.mean, before)
         self.assertTrue(torch.equal(net.mean, eager.mean))
 
+    def test_one_tensor_in_the_place_of_two_buffers(self):
+        for change in (lambda net, given: setattr(net, "mean", net.other), lambda net, given: (setattr(net, "mean", given), setattr(net, "other", given))):
+            net, batch = live_forward.make(lambda net, x: x - net.mean - 2 * net.other)
+            net.register_buffer("other", torch.ones(8).double())
+            step = gpuc.compile(net, F.mse_loss, live_forward.sgd(net), batch)
+            step(*batch)
+            change(net, torch.zeros(8).double())
+            with self.assertRaisesRegex(gpuc.Error, "is another tensor than when the step was compiled, which goes on with that one: write into it"):
+                step(*batch)
+
     def test_a_buffer_that_an_eager_pass_assigns(self):
         def running(net, x):
             net.mean = 0.9 * net.mean + 0.1 * x.detach().mean(0)
