@@ -162,7 +162,8 @@ void countConv(const ConvShape &shape, Work &work) {
   const double size = static_cast<double>(std::max<int64_t>(sizeOf(shape.type), 4)) / 4;
   if (method == ConvMethod::subsampled) {
     countConv(subsampledShape(shape), work);
-    work[Unit::packed] += size * static_cast<double>(shape.batch * shape.in_channels * shape.outputPixels());
+    work[Unit::packed] +=
+        size * static_cast<double>(shape.batch * shape.in_channels * shape.taps() * shape.outputPixels());
     return;
   }
   const bool isFilter = shape.kind == ConvKind::filter_gradient;

@@ -1,5 +1,6 @@
-// The host's convolution of one tap by strides: the pixels that it reads are copied to where they adjoin, and
-// what is left is a convolution without strides. Likewise x's cotangent is spread from there. Where
+// The host's convolution of windows that share no pixel, of one tap by strides, or as large as the strides:
+// the pixels that it reads are copied to where they adjoin, each tap's as channels of its own, and what is
+// left is a convolution of one tap without strides. Likewise x's cotangent is spread from there. Where
 // takesPixelsByTile() says so, they are not copied but taken by the tiles.
 #pragma once
 
@@ -7,20 +8,32 @@
 
 namespace gpuc {
 
-/// By the shape alone; numbers are measured (bench-conv): on 4x4 and 2x2 pixels it takes 1.15 to 1.4 times as
-/// long. Windows lie within the image.
+/// Whether windows lie within the image; of several taps one beside the other, so that none shares a pixel.
+constexpr bool isOfOwnPixels(const ConvAxis& axis, bool has_taps) {
+  const bool adjoins = axis.kernel == axis.stride && axis.dilation == 1;
+  return axis.low == 0 && (!has_taps || adjoins) &&
+         (axis.output - 1) * axis.stride + axis.kernel <= axis.input;
+}
+
+/// By the shape alone; numbers are measured (bench-conv): on 4x4 and 2x2 pixels one tap takes 1.15 to 1.4
+/// times as long. Several taps pay with few inputs and many outputs; not for x's cotangent, that of what a
+/// network reads, which is not wanted.
 constexpr bool paysSubsampled(const ConvShape& s) {
-  constexpr int64_t kLeastChannels = 32, kFewPixels = 16;
-  auto within = [](const ConvAxis& axis) {
-    return axis.low == 0 && (axis.output - 1) * axis.stride < axis.input;
-  };
-  return s.taps() == 1 && !s.isPointwise() && s.outputPixels() > kFewPixels && within(s.height) &&
-         within(s.width) && s.groupInputs() >= kLeastChannels && s.groupOutputs() >= kLeastChannels;
+  constexpr int64_t kManyChannels = 32, kFewPixels = 16, kFewInputs = 8, kManyTaps = 16, kManyProducts = 1536;
+  const bool has_taps = s.taps() > 1;
+  if (s.isPointwise() || s.outputPixels() <= kFewPixels || !isOfOwnPixels(s.height, has_taps) ||
+      !isOfOwnPixels(s.width, has_taps))
+    return false;
+  if (!has_taps) return s.groupInputs() >= kManyChannels && s.groupOutputs() >= kManyChannels;
+  if (s.kind == ConvKind::input_gradient || s.groupInputs() >= kFewInputs) return false;
+  const bool is_large = s.kind == ConvKind::filter_gradient || s.taps() * s.groupOutputs() >= kManyProducts;
+  return is_large && s.taps() >= kManyTaps && s.groupOutputs() >= kManyChannels;
 }
 
 /// What is left: of the pixels that are read alone. x's cotangent is masked as it is spread.
 constexpr ConvShape subsampledShape(const ConvShape& s) {
   ConvShape left = s;
+  left.in_channels *= s.taps();
   for (ConvAxis ConvShape::* axis : {&ConvShape::height, &ConvShape::width}) {
     ConvAxis& to = left.*axis;
     to = {.input = to.output, .output = to.output};
@@ -31,7 +44,7 @@ constexpr ConvShape subsampledShape(const ConvShape& s) {
 
 /// Of those pixels in the workspace, in front of what is left to do with them; whole lines of the cache.
 constexpr int64_t subsampledBytes(const ConvShape& s) {
-  return (s.batch * s.in_channels * s.outputPixels() * sizeOf(s.type) + 63) / 64 * 64;
+  return (s.batch * s.in_channels * s.taps() * s.outputPixels() * sizeOf(s.type) + 63) / 64 * 64;
 }
 
 }  // namespace gpuc

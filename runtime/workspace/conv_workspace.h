@@ -65,7 +65,7 @@ constexpr FilterGradientCut cutFilterGradient(const ConvShape& shape) {
 /// there are so few that a tile has fewer outputs, they pass through the workspace, as x's cotangent does.
 constexpr bool takesPixelsByTile(const ConvShape& s) {
   constexpr int64_t kFilterBytes = 512 * 1024, kManyPixels = 2048;
-  if (!paysSubsampled(s) || s.batch * s.outputPixels() < kManyPixels) return false;
+  if (s.taps() > 1 || !paysSubsampled(s) || s.batch * s.outputPixels() < kManyPixels) return false;
   const ConvShape left = subsampledShape(s);
   if (convMethod(left) != ConvMethod::patches) return false;
   if (s.kind == ConvKind::forward)

@@ -166,11 +166,14 @@ TEST(ConvHalf, ByChannels) {
   }
 }
 
-// One tap by strides: what is left is by channels, or as many pixels side by side, which tiles may take.
+// One tap by strides: what is left is by channels, or as many pixels side by side, which tiles may take; and
+// windows that adjoin.
 TEST(ConvHalf, Subsampled) {
   for (ConvShape shape : {makeShape(17, 80, 130, axis(9, 1, 2), axis(9, 1, 2), 2),
                           makeShape(9, 33, 100, axis(32, 1, 2), axis(37, 1, 2)),
-                          makeShape(2, 33, 70, axis(24, 1, 2), axis(25, 1, 2))}) {
+                          makeShape(2, 33, 70, axis(24, 1, 2), axis(25, 1, 2)),
+                          makeShape(3, 3, 100, axis(32, 4, 4), axis(70, 4, 4)),
+                          makeShape(2, 3, 64, axis(33, 8, 8), axis(50, 10, 10))}) {
     ASSERT_TRUE(countWindows(shape) && paysSubsampled(shape));
     checkAll(shape, 38, 2);
   }

@@ -170,6 +170,26 @@ TEST(Conv, OneTapByStridesOfManyChannels) {
             ConvMethod::subsampled);  // few pixels are left
 }
 
+// Each element of a window is a channel: windows of one row of elements, of a vector and more, of four; rows
+// of windows that fill vectors or not; elements behind the last windows, a window amid a row of groups.
+TEST(Conv, WindowsThatAdjoin) {
+  for (ConvShape shape : {makeShape(2, 3, 40, axis(32, 4, 4), axis(148, 4, 4)),
+                          makeShape(3, 2, 96, axis(42, 8, 8), axis(71, 5, 5)),
+                          makeShape(2, 3, 100, axis(83, 16, 16), axis(80, 16, 16)),
+                          makeShape(1, 1, 64, axis(5, 1, 1), axis(100, 20, 20)),
+                          makeShape(2, 6, 130, axis(34, 4, 4), axis(69, 4, 4), 2)}) {
+    checkAll(shape, 31);
+    EXPECT_EQ(methodOf(shape, ConvKind::filter_gradient), ConvMethod::subsampled);
+    EXPECT_NE(methodOf(shape, ConvKind::input_gradient), ConvMethod::subsampled);
+    const bool is_large = shape.taps() * shape.groupOutputs() >= 1536;
+    EXPECT_EQ(methodOf(shape, ConvKind::forward) == ConvMethod::subsampled, is_large);
+  }
+  for (ConvAxis other :
+       {axis(32, 4, 4, 1, 0), axis(32, 4, 5), axis(33, 4, 3), axis(32, 4, 4, 0, 4), axis(50, 4, 4, 0, 0, 2)})
+    EXPECT_NE(methodOf(makeShape(2, 3, 100, axis(32, 4, 4), other), ConvKind::filter_gradient),
+              ConvMethod::subsampled);  // in the padding, apart, overlapping, dilated
+}
+
 // Many pixels: a tile takes its own, which begin and end amid rows; of rows of less than a vector, of one and
 // of more; whole small pictures; blocks of depth, groups. Not where a tile would have but a part of the
 // outputs, nor x's cotangent.

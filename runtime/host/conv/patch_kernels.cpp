@@ -9,6 +9,7 @@
 #include "runtime/host/conv/image_correlate.h"
 #include "runtime/host/conv/pack_images.h"
 #include "runtime/host/conv/patches.h"
+#include "runtime/host/conv/windows.h"
 
 namespace gpuc {
 namespace {
@@ -35,7 +36,8 @@ constexpr TypedPatchKernels<S> kKernels = {
     kPlanes<Computed<S>>,
     spreadPixels<S>,
     takePixels<S, S>,
-    takePixels<S, Computed<S>>};
+    takePixels<S, Computed<S>>,
+    takeWindows<S>};
 
 constexpr PatchKernelTable kTable = {kKernels<float>, kKernels<double>, kKernels<Half>, kKernels<Bfloat16>};
 

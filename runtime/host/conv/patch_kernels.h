@@ -241,6 +241,16 @@ struct TakenPixels {
   int64_t values_channel;
 };
 
+/// values[channel][i][j][row][column] = picture[channel][row · window_rows + i][column · window_columns + j],
+/// of rows x columns windows that adjoin.
+template <typename S>
+struct TakenWindows {
+  int64_t channels, window_rows, window_columns, rows, columns;
+  const S* picture;
+  int64_t picture_channel, picture_row;
+  S* values;  // one behind the other
+};
+
 /// S is the type in memory; patches are in that of the arithmetic.
 template <typename S>
 struct TypedPatchKernels {
@@ -256,6 +266,7 @@ struct TypedPatchKernels {
   void (*spread)(const SpreadPixels<S>& p);
   void (*take)(const TakenPixels<S, S>& p);
   void (*takeWide)(const TakenPixels<S, Computed<S>>& p);
+  void (*takeWindows)(const TakenWindows<S>& w);
 };
 
 using PatchKernelTable = KernelTable<TypedPatchKernels, float, double, Half, Bfloat16>;

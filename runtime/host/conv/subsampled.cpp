@@ -18,10 +18,22 @@ template <typename S>
 void takePixels(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
   const ConvShape& s = *problem.strided;
   const int64_t planes = planesOfTile(s), first = tile * planes;
-  const void* x = s.kind == ConvKind::forward ? operands.a : operands.b;
-  TakenPixels<S, S> taken = takenPixels<S, S>(s, static_cast<const S*>(x) + first * s.inputPixels(),
-                                              static_cast<S*>(operands.workspace) + first * s.outputPixels());
-  taken.channels = std::min(planes, s.batch * s.in_channels - first);
+  const int64_t channels = std::min(planes, s.batch * s.in_channels - first);
+  const S* x = static_cast<const S*>(s.kind == ConvKind::forward ? operands.a : operands.b);
+  const S* picture = x + first * s.inputPixels();
+  S* values = static_cast<S*>(operands.workspace) + first * s.taps() * s.outputPixels();
+  if (s.taps() > 1)
+    return problem.patch_kernels->of<S>().takeWindows({.channels = channels,
+                                                       .window_rows = s.height.kernel,
+                                                       .window_columns = s.width.kernel,
+                                                       .rows = s.height.output,
+                                                       .columns = s.width.output,
+                                                       .picture = picture,
+                                                       .picture_channel = s.inputPixels(),
+                                                       .picture_row = s.width.input,
+                                                       .values = values});
+  TakenPixels<S, S> taken = takenPixels<S, S>(s, picture, values);
+  taken.channels = channels;
   problem.patch_kernels->of<S>().take(taken);
 }
 
