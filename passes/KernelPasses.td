@@ -30,7 +30,8 @@ def LayoutPass : GpucPass<"gpuc-layout"> {
     Of a GPU's tensor cores: they multiply f16, bf16, and f32 that is marked `gpuc.tf32`. The host's kernels read
     images as models write them; what changes there is *what loops multiply by*. A product of up to 64 rows with the
     transpose of what a loop of 16 iterations or more only reads, x_t · Wᵀ, packs that in each of them: such weights are
-    pre-transposed, once before the loop.
+    pre-transposed, once before the loop. And what is computed element by element between a transpose and its inverse,
+    as in a norm over the channels of pictures, is computed without the two; sums over it are taken in that order, too.
 
     *Channels last.* Convolutions, poolings, and whatever is computed element by element between them, get their images
     as (N, H, W, C) and their filters as (O, kh, kw, C / groups). Transposes are left where such images come from or go to

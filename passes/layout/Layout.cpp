@@ -4,7 +4,8 @@
 // does. On CUDA, images that tensor cores multiply lie channels last where that pays
 // (conv/ChooseLayouts.cpp), the region of a scan being a block of its own, and products get the extents that
 // are multiplied fastest (PadProducts.cpp). The host has channels first: what is written otherwise gets
-// transposes. Weights that its loops multiply by, transposed, are pre-transposed (PreTransposedWeights.cpp).
+// transposes, and what stands between transposes does without (CancelTransposes.cpp). Weights that its loops
+// multiply by, transposed, are pre-transposed (PreTransposedWeights.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,6 +46,8 @@ class LayoutPass : public impl::LayoutPassBase<LayoutPass> {
     if (cuda) {
       chooseLayouts(block, device_, decisions);
       padProducts(block, device_, decisions);
+    } else {
+      cancelTransposes(block);
     }
     for (auto scan : llvm::make_early_inc_range(block.getOps<ir::ScanOp>())) {
       layOut(scan.getBlock(), cuda, decisions);

@@ -6,6 +6,10 @@
 
 namespace gpuc {
 
+/// Computes what a block has between transposes and their inverses, element by element, in the order that it
+/// comes in, without those; reductions of it fold in that order, too.
+void cancelTransposes(mlir::Block &block);
+
 /// Puts zeros around the operands of a block's matrix products on tensor cores, where their extents miss 16
 /// bytes and that pays; adds a decision (base/Decisions.h) over each of these products.
 void padProducts(mlir::Block &block, const TargetDescription &device,

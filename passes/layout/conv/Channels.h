@@ -20,6 +20,17 @@ struct LayoutGroup {
 /// Whether the value costs as little in one order as in another: one number, an index, or a broadcast.
 bool isMadeAnew(mlir::Value value);
 
+/// Such a value whose dimension i is dimension permutation[i] of the given one.
+mlir::Value madeAnew(mlir::OpBuilder &builder, mlir::Value value, llvm::ArrayRef<int64_t> permutation);
+
+/// The reduction, of this operand over these dimensions.
+mlir::Value fold(mlir::OpBuilder &builder, mlir::Operation *reduction, mlir::Value operand,
+                 llvm::ArrayRef<int64_t> dims);
+
+/// The reduction's result, from an operand whose dimension i is dimension permutation[i] of its own.
+mlir::Value foldPermuted(mlir::OpBuilder &builder, mlir::Operation *reduction, mlir::Value operand,
+                         llvm::ArrayRef<int64_t> permutation);
+
 /// The groups of a block that hold convolutions on tensor cores, in the order of the first of them.
 llvm::SmallVector<LayoutGroup> findLayoutGroups(mlir::Block &block);
 

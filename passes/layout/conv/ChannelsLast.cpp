@@ -18,8 +18,6 @@ using namespace mlir;
 namespace gpuc {
 namespace {
 
-constexpr int64_t rank = 4;
-
 /// Where dimension `dim` of (N, C, H, W) lies in (N, H, W, C).
 int64_t lastOf(int64_t dim) { return ir::kToChannelsFirst[dim]; }
 
@@ -29,13 +27,6 @@ SmallVector<int64_t> numbersInOrder(ArrayRef<int64_t> numbers) {
 
 /// The dimensions `dims` in the new order of the image, which need not increase.
 SmallVector<int64_t> dimsInOrder(ArrayRef<int64_t> dims) { return llvm::map_to_vector(dims, lastOf); }
-
-/// The permutation that sorts these numbers.
-SmallVector<int64_t> sortingOf(ArrayRef<int64_t> numbers) {
-  auto order = llvm::to_vector(llvm::seq<int64_t>(0, numbers.size()));
-  llvm::sort(order, [&](int64_t a, int64_t b) { return numbers[a] < numbers[b]; });
-  return order;
-}
 
 class Transposing {
 public:
@@ -83,23 +74,9 @@ private:
   }
 
   Value madeAnew(Value image) {
-    Operation *op = image.getDefiningOp();
     OpBuilder::InsertionGuard guard(builder_);
-    builder_.setInsertionPoint(op);
-    if (auto broadcast = dyn_cast<ir::BroadcastOp>(op)) {
-      SmallVector<int64_t> dims = dimsInOrder(broadcast.getDims()), order = sortingOf(dims);
-      Value operand = broadcast.getOperand();
-      if (!llvm::is_sorted(dims))
-        operand = ir::TransposeOp::create(builder_, op->getLoc(), operand, order);
-      llvm::sort(dims);
-      return ir::BroadcastOp::create(builder_, op->getLoc(),
-                                     ir::permuted(ir::tensorType(image), ir::kToChannelsLast), operand, dims);
-    }
-    Operation *made = builder_.clone(*op);
-    made->getResult(0).setType(ir::permuted(ir::tensorType(image), ir::kToChannelsLast));
-    if (auto iota = dyn_cast<ir::IotaOp>(made))
-      iota.setDim(lastOf(iota.getDim()));
-    return made->getResult(0);
+    builder_.setInsertionPoint(image.getDefiningOp());
+    return gpuc::madeAnew(builder_, image, ir::kToChannelsLast);
   }
 
   void rebuild(Operation *op) {
@@ -140,40 +117,10 @@ private:
 
   /// The reduction of an image, in the order that it had.
   Value reduce(Operation *op) {
-    SmallVector<int64_t> folded = dimsInOrder(foldedDims(op)), kept;
-    llvm::sort(folded);
-    for (int64_t dim = 0; dim < rank; ++dim)
-      if (!llvm::is_contained(foldedDims(op), dim))
-        kept.push_back(lastOf(dim));
     Value image = last(op->getOperand(0));
-    Value result;
     if (foldsAllButChannels(op)) // else a few blocks of threads would do it all
-      result = fold(op, fold(op, image, {1, 2}), {0});
-    else
-      result = fold(op, image, folded);
-    if (llvm::is_sorted(kept))
-      return result;
-    // kept[i] is where dimension i of the result lies in the image; of those that are left it is the …th.
-    SmallVector<int64_t> back(kept.size());
-    for (auto [position, dim] : llvm::enumerate(sortingOf(kept)))
-      back[dim] = position;
-    return ir::TransposeOp::create(builder_, op->getLoc(), result, back);
-  }
-
-  Value fold(Operation *op, Value operand, ArrayRef<int64_t> dims) {
-    IRMapping mapping;
-    mapping.map(op->getOperand(0), operand);
-    Operation *made = builder_.clone(*op, mapping);
-    if (auto argmax = dyn_cast<ir::ArgmaxOp>(made))
-      argmax.setDim(dims.front());
-    else
-      made->setAttr("dims", builder_.getDenseI64ArrayAttr(dims));
-    SmallVector<int64_t> shape;
-    for (auto [dim, extent] : llvm::enumerate(ir::tensorType(operand).getShape()))
-      if (!llvm::is_contained(dims, dim))
-        shape.push_back(extent);
-    made->getResult(0).setType(ir::tensorType(op->getResult(0)).clone(shape));
-    return made->getResult(0);
+      return fold(builder_, op, fold(builder_, op, image, {1, 2}), {0});
+    return foldPermuted(builder_, op, image, ir::kToChannelsLast);
   }
 
   Block &block_;

@@ -44,13 +44,6 @@ SmallVector<Value> linkedBy(Operation *op) {
 
 } // namespace
 
-bool isMadeAnew(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (auto constant = dyn_cast_or_null<ir::ConstantOp>(op))
-    return constant.getSplat() != nullptr;
-  return isa_and_present<ir::IotaOp, ir::BroadcastOp>(op);
-}
-
 Value filterOf(Operation *convolution) {
   return isa<ir::Conv2dFilterGradientOp>(convolution) ? convolution->getResult(0)
                                                       : convolution->getOperand(1);
