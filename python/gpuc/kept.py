@@ -94,6 +94,7 @@ class Kept:
         can_try = all(ops is not None for ops, *_ in self.passes)
         self.entries = list(self.all(recorder.read)) if can_try else []  # What cannot be tried would be refused for nothing.
         self.entries += self.other_constants()
+        self.ids = {id(entry) for entry in self.entries}
 
     def all(self, attributes):
         for prefix, owner in zip(("", "loss."), self.owners):
@@ -124,6 +125,9 @@ class Kept:
             if id(tensor) not in known:
                 contents = Contents(Constant(tensor), "tensor")
                 yield (f"{file}:{line}: a tensor" if file else "a tensor") + " that is read there", contents, None, "of", contents.last
+
+    def has(self, entry):
+        return id(entry) in self.ids
 
     def take_buffers(self):
         """What someone has just assigned."""
@@ -158,6 +162,7 @@ class Kept:
             owner.last = now
         anew = (*entry[:4], now)
         self.entries = [each if each is not entry else anew for each in self.entries]
+        self.ids = {id(each) for each in self.entries}
         return anew
 
     def is_alike(self, before):

@@ -606,7 +606,7 @@ class Step(Plan):
 
     def _check_watched(self, entry):
         name, watched, address, attribute, value = entry
-        if any(entry is each for each in self._kept.entries):
+        if self._kept.has(entry):
             return self._watch(entry, self._kept.check(entry))
         self._check_place(name, watched, address)
         if getattr(watched, attribute) != value:
