@@ -5,6 +5,7 @@ import zlib
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from gpuc.batches import bytes_of
 
@@ -12,6 +13,7 @@ SIMPLE = (bool, int, float, str, type(None))
 HOLDERS = (list, tuple, dict, set)
 MOST_PARTS = 10000  # That are looked at of a list; what is longer is that list.
 NONE = object()
+PLACES = WeakTensorKeyDictionary()  # Where in a plan's memory a tensor lies.
 
 
 def read(owner, attribute):
@@ -33,6 +35,24 @@ def has_contents(value):
 
 def is_dense(value):
     return isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor) and value.layout == torch.strided and value.device.type == "cpu"
+
+
+def is_of_others(tensor):
+    """Whether its memory is NumPy's, say, which writes it without a word."""
+    return not tensor.untyped_storage().resizable() and not is_placed(tensor)
+
+
+def is_placed(tensor):
+    """Whether it lies where a step has put it."""
+    return tensor.data_ptr() == PLACES.get(tensor)
+
+
+def is_shared(tensor):
+    """Whether others may write its memory: one that is no tensor's, or that is another tensor's, too."""
+    if is_of_others(tensor):
+        return True
+    holders = torch._C._storage_Use_Count(tensor.untyped_storage()._cdata) - 2  # Itself, and what was asked for here.
+    return holders - (tensor._base is not None and sys.getrefcount(tensor._base) <= 2) > 0  # A base that nobody else has.
 
 
 class Contents:
@@ -90,7 +110,7 @@ class Picture:
         return id(value)
 
     def form_of_tensor(self, tensor):
-        version = None if tensor.is_inference() else tensor._version
+        version = None if tensor.is_inference() or is_of_others(tensor) else tensor._version
         known = self.versions.get(id(tensor))
         if known and version is not None and known[1] == version:
             return known[2]

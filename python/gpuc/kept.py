@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from gpuc.capture import CAPTURES, Whole
-from gpuc.contents import Contents, Picture, read
+from gpuc.contents import PLACES, Contents, Picture, is_dense, is_placed, is_shared, read
 from gpuc.errors import Error
 from gpuc.forward_state import Attributes, computes_alike, is_same
 from gpuc.named_values import named_values
@@ -24,10 +24,10 @@ OWNERS = WeakTensorKeyDictionary()  # Whose memory a tensor has: one cannot be t
 
 
 class Made:
-    """What a module is made of, as one object until that changes."""
+    """What a module is made of, as one object until that changes. `lent`: of its buffers, by their names."""
 
-    def __init__(self, module):
-        self.module, self.last = module, None
+    def __init__(self, module, lent):
+        self.module, self.last, self.lent = module, None, lent
         self.tensors = self.own_tensors()
         for name, tensor in self.tensors.items():
             if tensor is not None:
@@ -42,7 +42,7 @@ class Made:
         parts = self.module
         forward = getattr(parts.forward, "__func__", parts.forward)
         now = (type(parts), id(forward), *map(id, parts._modules.values()), *parts._parameters, *map(id, self.own_tensors().values()),
-               *parts._forward_hooks, *parts._forward_pre_hooks)  # fmt: skip
+               *parts._forward_hooks, *parts._forward_pre_hooks, *(each.is_as_it_was for each in self.lent.values()))  # fmt: skip
         return self.last if now == self.last else now
 
     def take_buffers(self, whatever=False):
@@ -58,7 +58,11 @@ class Made:
             if whatever or torch.equal(now, before):
                 with torch.no_grad():
                     before.copy_(now)
+                self.lent.pop(name, None)
+                if lent := Lent.of(now):
+                    self.lent[name] = lent
                 now.data = before.data
+                PLACES[now] = before.data_ptr()
                 OWNERS[now] = owner
                 self.module._buffers[name] = before
 
@@ -69,7 +73,29 @@ class Made:
                 if before is not None and now.get(name) is not None and now[name] is not before}  # fmt: skip
 
 
+    def written_elsewhere(self):
+        return [name for name, lent in self.lent.items() if not lent.is_as_it_was]
+
+
 ALIKE = ("shape", "dtype", "device", "layout")
+
+
+class Lent:
+    """Memory that a buffer had before it got the plan's, and others have: what they write in it, eager mode would see in the buffer."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor.detach()
+        self.was = Picture(self.tensor)
+
+    @classmethod
+    def of(cls, tensor):
+        return cls(tensor) if is_dense(tensor) and not is_placed(tensor) and is_shared(tensor) else None
+
+    @property
+    def is_as_it_was(self):
+        if self.tensor is not None and not is_shared(self.tensor):
+            self.tensor = None  # Nobody can write it any more.
+        return self.tensor is None or self.was.is_of(self.tensor)
 
 
 class Constant:
@@ -82,9 +108,9 @@ class Constant:
 class Kept:
     """Entries as a step watches them: (what it is, whose attribute, None, attribute, value)."""
 
-    def __init__(self, recorder, structure, leaves, tries):
+    def __init__(self, recorder, structure, leaves, tries, lent):
         """`structure`: of a batch's args and kwargs, which are of the types and shapes of `leaves`. `tries`: else a change is refused untried, as
-        where a pass takes all ranks."""
+        where a pass takes all ranks. `lent`: by the identity of a buffer."""
         self.tries, self.recorder, self.digest = tries, recorder, recorder.digest()
         self.owners, self.passes, self.constants = (recorder.net, recorder.loss), recorder.passes, recorder.captured
         self.structure, self.leaves = structure, leaves
@@ -92,14 +118,14 @@ class Kept:
         self.modes = [(module, module.training) for module in self.whole.modules()]
         self.parameters = {id(parameter): parameter for parameter in self.whole.parameters()}
         can_try = all(ops is not None for ops, *_ in self.passes)
-        self.entries = list(self.all(recorder.read)) if can_try else []  # What cannot be tried would be refused for nothing.
+        self.entries = list(self.all(recorder.read, lent)) if can_try else []  # What cannot be tried would be refused for nothing.
         self.entries += self.other_constants()
         self.ids = {id(entry) for entry in self.entries}
 
-    def all(self, attributes):
+    def all(self, attributes, lent):
         for prefix, owner in zip(("", "loss."), self.owners):
             for path, module in owner.named_modules() if isinstance(owner, torch.nn.Module) else ():
-                made = Made(module)
+                made = Made(module, {name: lent[id(buffer)] for name, buffer in module._buffers.items() if id(buffer) in lent})
                 yield called((prefix + path).rstrip(".")), made, None, "of", made.last
         for layer, module, name, value in attributes:
             if isinstance(value, Contents):
@@ -143,6 +169,9 @@ class Kept:
         now = read(owner, name)
         if now is before or is_same(before, now):
             return entry
+        if isinstance(owner, Made) and (written := owner.written_elsewhere()):
+            raise Error(f"{' and '.join(written)} of {what} was made of memory that has been written since, a view's base, say, or an array of NumPy, "
+                        "and the step's is its own: write into the buffer itself, .copy_(…), and not beside it; to go on, assign it anew, net.h = …")  # fmt: skip
         if isinstance(owner, Made) and (others := owner.replaced()):
             raise Error(f"{' and '.join(others)} of {what} is another tensor than when the step was compiled, which goes on with that one: write "
                         "into it, p.copy_(…) under torch.no_grad(), or compile again")  # fmt: skip

@@ -20,11 +20,11 @@ from torch.utils import _pytree as pytree
 from gpuc import _compiler, _runtime, ranks
 from gpuc.batches import bytes_of, checksum_of, split_batch
 from gpuc.capture import CAPTURES, TYPES, Recorder, check_layers
-from gpuc.contents import is_array
+from gpuc.contents import PLACES, is_array
 from gpuc.copies import Copies, Look
 from gpuc.errors import Error, Problem, refuse
 from gpuc.formulas.cures import cured
-from gpuc.kept import Kept
+from gpuc.kept import Kept, Lent
 from gpuc.optimizers import Optimizer
 from gpuc.padding import Padding
 from gpuc.pages import Report
@@ -250,12 +250,12 @@ class Step(Plan):
         self._copies = Copies(self._session, self._tensors)
         self._is_robbed, self._must_look = False, False
         self._layers = {module for owner in (recorder.net, recorder.loss) if isinstance(owner, torch.nn.Module) for module in owner.modules()}
-        self._share()
+        lent = self._share()
         self._net, self._was_autocast = recorder.net, torch.is_autocast_enabled("cpu")
         self._watched = [(name, each, each.data_ptr() if name in self._plan_variables else None, "requires_grad", each.requires_grad)
                          for name, each in self._tensors.items()]  # fmt: skip
         self._watched += [(name, each, None, "training", each.training) for name, each in self._net.named_modules() if name]
-        self._kept = Kept(recorder, self._structure, self._expected["evaluate"], tries=not self._shares)
+        self._kept = Kept(recorder, self._structure, self._expected["evaluate"], tries=not self._shares, lent=lent)
         self._watched += self._kept.entries
         # So many of them are looked at each time, the next in turn: a small step has emptied the caches of all of them.
         self._each_time = -(-len(self._watched) * STEPS_BETWEEN_CHECKS // MOST_STEPS_UNCHECKED)
@@ -484,19 +484,24 @@ class Step(Plan):
         return torch.from_dlpack(self._session.variable(name))
 
     def _share(self):
-        """The plan's variables take the values of the module's tensors, and their place."""
+        """The plan's variables take the values of the module's tensors, and their place. Returns what others have of buffers, too, by identity."""
+        lent = {}
         for name, tensor in self._tensors.items():
             if name not in self._plan_variables or name in self._shares:
                 continue
+            if not isinstance(tensor, torch.nn.Parameter) and not name.startswith("constant.") and (made := Lent.of(tensor)):
+                lent[id(tensor)] = made
             view = self._view(name)
             view.copy_(tensor.detach())
             tensor.data = view
+            PLACES[tensor] = view.data_ptr()
         self._copies.begin()
         own = {id(tensor) for tensor in self._tensors.values()}
         for other in STEPS:
             if not own.isdisjoint(map(id, other._tensors.values())):
                 other._lose_tensors()
         STEPS.add(self)
+        return lent
 
     def _lose_tensors(self):
         """Another step has taken some: the next call says so, at once."""

@@ -64,6 +64,53 @@ class Kept(live_forward.Case):
         with self.assertRaisesRegex(gpuc.Error, "label_smoothing of 'loss' is 0.1, and was 0.0 when the step was compiled"):
             step.evaluate([(batch[0], torch.tensor([0, 1, 2, 0]))])
 
+    def test_memory_that_others_have_of_a_buffer(self):
+        """What they write there is told, whether the buffer had it when the step was compiled or was assigned; who has none cannot write."""
+        base, array = torch.zeros(2, 8).double(), np.zeros(8)
+        makes = {"base": lambda: base[0], "whole": lambda: base[0].detach(), "array": lambda: torch.from_numpy(array)}
+        text = "h of the module was made of memory that has been written since, .* assign it anew, net.h = …"
+
+        def between(net, x):
+            return x + net.h
+
+        def compiled(h):
+            net, batch = live_forward.make(between)
+            net.register_buffer("h", h)
+            return net, gpuc.compile(net, F.mse_loss, live_forward.sgd(net), batch), batch
+
+        for name, make in makes.items():
+            for is_assigned in (False, True):
+                base.zero_(), array.fill(0)
+                net, step, batch = compiled(torch.zeros(8).double() if is_assigned else make())
+                step(*batch)
+                if is_assigned:
+                    net.h = make()
+                    step(*batch)
+                step.evaluate([batch])
+                base[0, 0] = array[0] = 1
+                for ask in (lambda: step.evaluate([batch]), lambda: [step(*batch) for _ in range(300)]):  # noqa: B023
+                    with self.subTest(name, is_assigned=is_assigned), self.assertRaisesRegex(gpuc.Error, text):
+                        ask()
+                net.h = make().clone()
+                base[0, 0] = array[0] = 2
+                step(*batch)
+                self.assertEqual(net.h[0], 1)
+        net, step, batch = compiled(torch.zeros(3, 8).double()[1])
+        net.h = given = base[1]
+        given.fill_(3)  # The same memory from the next step on.
+        step(*batch)
+        given.fill_(4)
+        step.evaluate([batch])
+        self.assertEqual(net.h[0], 4)
+
+    def test_a_constant_that_numpy_writes(self):
+        array = np.ones(8)
+        net, step, batch = self.step(lambda net, x: x * net.scale, scale=torch.from_numpy(array))
+        step(*batch)
+        array[0] = 2
+        with self.assertRaisesRegex(gpuc.Error, "scale of the module holds something else than when"):
+            step.evaluate([batch])
+
     def test_options_with_slots(self):
         options = dataclasses.make_dataclass("Options", [("beta", float)], slots=True)(0.1)
         net, batch = live_forward.make(lambda net, x: x)
