@@ -60,6 +60,7 @@ class StepWatch {
         rates_(rates),
         numbers_(numbers),
         optimizer_(optimizer),
+        state_(optimizer.is_none() ? optimizer : nanobind::getattr(optimizer, "state")),
         groups_(numbers.size()) {
     for (nanobind::handle entry : watched) {
       const nanobind::object address = entry[2];
@@ -96,11 +97,13 @@ class StepWatch {
     return true;
   }
 
-  /// Whether there are as many groups as there were, and one of them, another in each step, has its numbers.
+  /// Whether the optimizer has the state and as many groups as it had, and one of them, another in each step,
+  /// has its numbers.
   bool areGroupsAsTheyWere(size_t step) {
     const size_t groups = numbers_.size();
     return groups == 0 || (hasItsNumbers(step % groups) &&
-                           nanobind::len(nanobind::getattr(optimizer_, param_groups_)) == groups);
+                           nanobind::len(nanobind::getattr(optimizer_, param_groups_)) == groups &&
+                           nanobind::getattr(optimizer_, name_of_state_).is(state_));
   }
 
   /// For Python's garbage collector: the optimizer's hooks know the step that has this.
@@ -112,7 +115,8 @@ class StepWatch {
     }
     for (const std::optional<DictSnapshot>& group : groups_)
       if (int found = group ? group->traverse(visit, arg) : 0) return found;
-    for (PyObject* held : {net_.ptr(), of_net_.ptr(), rates_.ptr(), numbers_.ptr(), optimizer_.ptr()})
+    for (PyObject* held :
+         {net_.ptr(), of_net_.ptr(), rates_.ptr(), numbers_.ptr(), optimizer_.ptr(), state_.ptr()})
       Py_VISIT(held);
     return 0;
   }
@@ -173,10 +177,11 @@ class StepWatch {
   std::vector<Watched> watched_;
   nanobind::object net_, of_net_;
   nanobind::list rates_, numbers_;
-  nanobind::object optimizer_;
+  nanobind::object optimizer_, state_;
   std::vector<std::optional<DictSnapshot>> groups_;  // when they last had their numbers
   // Names, made once.
-  nanobind::str training_ = nanobind::str("training"), param_groups_ = nanobind::str("param_groups");
+  nanobind::str training_ = nanobind::str("training"), param_groups_ = nanobind::str("param_groups"),
+                name_of_state_ = nanobind::str("state");
 };
 
 }  // namespace gpuc

@@ -1,6 +1,10 @@
 """What a torch.optim object says, as a recipe. The object is read, never stepped."""
 
+import collections
+import contextlib
+import functools
 import inspect
+import weakref
 
 import torch
 from torch.optim import optimizer as of_torch
@@ -167,3 +171,42 @@ class Optimizer:
             for key in self.given(group):
                 for index, name in enumerate(GIVEN[key]):
                     yield group, key, index if len(GIVEN[key]) > 1 else None, f"optimizer/{name}{suffix}"
+
+
+class State(collections.defaultdict):
+    """opt.state of a compiled step's optimizer: who looks at it finds what the plan has, and what they change the next step takes."""
+
+    def __init__(self, step, state):
+        super().__init__(dict, dict(state))
+        self.step = weakref.ref(step)
+        self.is_watched = True
+
+    @contextlib.contextmanager
+    def unwatched(self):
+        was, self.is_watched = self.is_watched, False
+        try:
+            yield
+        finally:
+            self.is_watched = was
+
+    def __reduce__(self):
+        """Copied or pickled with its optimizer, it belongs to no step."""
+        return collections.defaultdict, (dict,), None, None, iter(list(self.items()))
+
+
+def shown(name):
+    method = getattr(collections.defaultdict, name)
+
+    @functools.wraps(method)
+    def seen(self, *args, **kwargs):
+        step = self.step() if self.is_watched else None
+        if step is not None:
+            step.show_state()
+        return method(self, *args, **kwargs)
+
+    return seen
+
+
+for name in ("__contains__", "__delitem__", "__eq__", "__getitem__", "__iter__", "__len__", "__repr__", "__setitem__", "clear", "copy", "get",
+             "items", "keys", "pop", "popitem", "setdefault", "update", "values"):  # fmt: skip
+    setattr(State, name, shown(name))

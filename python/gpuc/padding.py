@@ -6,7 +6,7 @@ what one row gives hangs on the others.
 
 import torch
 
-from gpuc.parts import cut, has_rows
+from gpuc.batches import cut, has_rows
 
 BATCH_NORM = ("batch_norm", "_native_batch_norm_legit")
 

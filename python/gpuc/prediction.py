@@ -4,7 +4,7 @@ import torch
 
 from gpuc.errors import Error
 from gpuc.padding import another_row, filled, first_row
-from gpuc.parts import cut, has_rows
+from gpuc.batches import cut, has_rows
 
 
 class Prediction:

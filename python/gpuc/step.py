@@ -14,21 +14,20 @@ import torch
 from torch.nn.modules.module import (
     register_module_buffer_registration_hook, register_module_module_registration_hook, register_module_parameter_registration_hook,
 )  # fmt: skip
-from torch.nn.utils import clip_grad
 from torch.utils import _pytree as pytree
 
 from gpuc import _compiler, _runtime, ranks
-from gpuc.batches import bytes_of, checksum_of, split_batch
+from gpuc.batches import bytes_of, checksum_of, cut, first_part, split_batch
+from gpuc.beside import STEPS, Beside
 from gpuc.capture import CAPTURES, TYPES, Recorder, check_layers
 from gpuc.contents import PLACES, is_array
 from gpuc.copies import Copies, Look
 from gpuc.errors import Error, Problem, refuse
 from gpuc.formulas.cures import cured
 from gpuc.kept import Kept, Lent
-from gpuc.optimizers import Optimizer
+from gpuc.optimizers import Optimizer, State
 from gpuc.padding import Padding
 from gpuc.pages import Report
-from gpuc.parts import cut, first_part
 from gpuc.plan import Plan
 from gpuc.prediction import Prediction
 
@@ -182,7 +181,6 @@ def lower(graph):
 STEPS_BETWEEN_LOOKS = 100  # Of ranks at one another.
 STEPS_BETWEEN_CHECKS, MOST_STEPS_UNCHECKED = 8, 4000  # Of tensors and layers: none waits for longer.
 SAMPLE = 128  # Elements of each tensor that they compare.
-STEPS = weakref.WeakSet()  # All that there are.
 
 
 def look_again(module, *_):
@@ -197,28 +195,7 @@ for hooks_of in (register_module_buffer_registration_hook, register_module_param
     hooks_of(look_again)
 
 
-def telling(clip):
-    """What a loop still clips behind a step would be no gradient at all: torch gives a norm of 0, and says nothing."""
-
-    @functools.wraps(clip)
-    def told(parameters, *args, **kwargs):
-        parameters = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
-        if all(each.grad is None for each in parameters):
-            trained = {id(tensor) for step in STEPS if step._next for tensor in step._tensors.values()}
-            if not trained.isdisjoint(map(id, parameters)):
-                ranks.warn("clip_grad_norm_ finds no gradients, since a compiled step makes its updates by itself: give gpuc.compile clip_norm=1.0, "
-                           "say, and leave it out", stacklevel=5)  # fmt: skip
-        return clip(parameters, *args, **kwargs)
-
-    return told
-
-
-# What clip_grad_norm_ calls, under whatever name a program has that.
-if hasattr(clip_grad, "_clip_grads_with_norm_"):
-    clip_grad._clip_grads_with_norm_ = telling(clip_grad._clip_grads_with_norm_)
-
-
-class Step(Plan):
+class Step(Beside, Plan):
     """A compiled training step: `loss = step(x, y)`.
 
     The module's parameters and buffers, and what the optimizer keeps, are the plan's own memory: state_dict(),
@@ -233,6 +210,7 @@ class Step(Plan):
         self._reader = reader
         self._has_loss = recorder.loss is not None
         self._tensors = recorder.tensors
+        self.trained = frozenset(id(each) for each in recorder.tensors.values() if each.requires_grad and id(each) in recorder.trained)
         self._names = recorder.names
         self._plan_variables = {name for name, *_ in self.variables}
         args, kwargs = example
@@ -248,7 +226,7 @@ class Step(Plan):
         self._rows, self._rows_of_part = (self._padding.batch_of(program) for program in ("train_step", "evaluate"))
         self._prediction = None  # Made when it is first asked for.
         self._copies = Copies(self._session, self._tensors)
-        self._is_robbed, self._must_look = False, False
+        self._is_robbed, self._must_look, self._was_state_seen = False, False, False
         self._layers = {module for owner in (recorder.net, recorder.loss) if isinstance(owner, torch.nn.Module) for module in owner.modules()}
         lent = self._share()
         self._net, self._was_autocast = recorder.net, torch.is_autocast_enabled("cpu")
@@ -328,6 +306,13 @@ class Step(Plan):
         self._must_look = must_look
         if self._quick:
             self._quick.must_look = must_look
+
+    @property
+    def has_stepped(self):
+        return self._next > 0
+
+    def has_optimizer(self, optimizer):
+        return self._reader is not None and self._reader.torch is optimizer
 
     def _look_closer(self):
         """At the first step: what it would not do, and a loop of the user's seems to expect."""
@@ -506,6 +491,7 @@ class Step(Plan):
     def _lose_tensors(self):
         """Another step has taken some: the next call says so, at once."""
         self._steps, self._quick, self._is_robbed = self._next, None, True
+        self.trained = frozenset()
 
     def _share_rates(self):
         """[group, key, index in it or None, what was written last, variable] of each number that may change between steps."""
@@ -518,13 +504,15 @@ class Step(Plan):
         return [[group, key, index, None, self._view(variable)] for group, key, index, variable in found]
 
     def _share_state(self):
-        """opt.state's tensors become the plan's; its step counts are written when someone asks for them."""
+        """opt.state's tensors become the plan's; they and its step counts are there when someone looks."""
         optimizer = self._reader.torch
         optimizer.state_dict()  # An earlier step of this optimizer has its hook there, and gives what it has.
+        self._beginnings = {name: self._view(name).flatten()[0].item() for *_, name in self._slots() if name not in self._shares}
+        self._state = None
         self._take_state()
         optimizer.register_state_dict_pre_hook(lambda _: self._publish())
         optimizer.register_step_pre_hook(lambda *_: self._publish())
-        optimizer.register_step_post_hook(lambda *_: self._take_state())
+        optimizer.register_step_post_hook(lambda *_: None if self._has_others_state() else self._take_state())
         optimizer.register_load_state_dict_post_hook(lambda _: self._take_groups())
 
     def _take_groups(self):
@@ -533,7 +521,13 @@ class Step(Plan):
         for entry, number in zip(self._rates, self._groups_of_rates):
             entry[0] = groups[number]
         self._numbers[:] = [(group, numbers) for group, (_, numbers) in zip(groups, self._numbers)]
-        self._take_state()
+        if not self._has_others_state():
+            self._take_state()
+            self._renew_quick()
+
+    def _has_others_state(self):
+        """Whether the optimizer has been another step's since."""
+        return isinstance(self._reader.torch.state, State) and self._reader.torch.state is not self._state
 
     def _slots(self):
         """Parameter, slot's name and variable, of all that the optimizer keeps."""
@@ -543,41 +537,73 @@ class Step(Plan):
                 yield self._tensors[owner], slot, name
 
     def _take_state(self):
-        """What eager steps, or a state_dict, have left goes into the plan."""
-        state, steps, counts = self._reader.torch.state, 0, {}
-        for parameter, slot, name in self._slots():
-            known = state.get(parameter, {})
-            counts[id(parameter)] = int(known.get("step", 0))
-            held = known.get(SLOTS.get(slot, slot))
-            if held is None:
-                continue
-            if name in self._shares:
-                self._copies.write(name, held)
-            elif held.data_ptr() != (view := self._view(name)).data_ptr():
-                view.copy_(held)
-                known[SLOTS.get(slot, slot)] = view
-            steps = max(steps, int(known.get("step", 1)))
-        if steps:
+        """What eager steps, a state_dict or a user have left goes into the plan; what is not there begins anew, as it does in eager mode."""
+        optimizer, steps, counts, slots = self._reader.torch, 0, {}, list(self._slots())
+        if optimizer.state is not self._state:
+            optimizer.state = self._state = State(self, optimizer.state)
+        with self._state.unwatched():
+            for parameter, slot, name in slots:
+                known = optimizer.state.get(parameter, {})
+                held = known.get(SLOTS.get(slot, slot))
+                counts[id(parameter)] = int(known.get("step", held is not None))
+                if held is None:
+                    self._begin_anew(name)
+                    continue
+                if name in self._shares:
+                    self._copies.write(name, held)
+                elif held.data_ptr() != (view := self._view(name)).data_ptr():
+                    view.copy_(held)
+                    known[SLOTS.get(slot, slot)] = view
+                steps = max(steps, counts[id(parameter)])
+        if slots:
             self._counter.fill_(steps)
-        if self._reader.name in ("adam", "adamax", "adamw", "asgd", "nadam", "radam", "rprop") and len(set(counts.values())) > 1:
-            ranks.warn(f"parameters have made {min(counts.values())} to {max(counts.values())} steps of {type(self._reader.torch).__name__}, as layers "
+        if self._counts_steps() and len(set(counts.values())) > 1:
+            ranks.warn(f"parameters have made {min(counts.values())} to {max(counts.values())} steps of {type(optimizer).__name__}, as layers "
                        f"that were frozen have, and a compiled step corrects all by {steps}: make a new optimizer when a layer is unfrozen",
                        stacklevel=5)  # fmt: skip
+
+    def _counts_steps(self):
+        """Whether an update is another in the first steps. SGD with dampening has the first gradient whole."""
+        return self._reader.name in ("adam", "adamax", "adamw", "asgd", "nadam", "radam", "rprop") or any(
+            group.get("dampening") for group in self._reader.torch.param_groups)
+
+    def _begin_anew(self, name):
+        if name in self._beginnings:
+            self._view(name).fill_(self._beginnings[name])
+        elif int(self._counter):
+            raise Error("what the optimizer keeps was taken out of its state, and ranks share it out (shard=): compile again")
 
     def _publish(self):
         """What the plan has goes into opt.state, if a step was made."""
         self.sync()
         steps = int(self._counter)
-        if not steps:
+        if not steps or self._reader.torch.state is not self._state:
             return
-        for parameter, slot, name in self._slots():
-            known = self._reader.torch.state[parameter]
-            if name in self._shares:
-                known[SLOTS.get(slot, slot)] = self._copies.read(name)
-            elif known.get(SLOTS.get(slot, slot)) is None:
-                known[SLOTS.get(slot, slot)] = self._view(name)
-            if self._reader.name != "sgd":
-                known["step"] = torch.tensor(float(steps), dtype=torch.float32)
+        with self._state.unwatched():
+            for parameter, slot, name in self._slots():
+                known = self._reader.torch.state[parameter]
+                if name in self._shares:
+                    known[SLOTS.get(slot, slot)] = self._copies.read(name)
+                elif known.get(SLOTS.get(slot, slot)) is None:
+                    known[SLOTS.get(slot, slot)] = self._view(name)
+                if self._reader.name != "sgd":
+                    known["step"] = torch.tensor(float(steps), dtype=torch.float32)
+
+    def show_state(self):
+        """Somebody looks at opt.state, and may change it."""
+        if not self._was_state_seen and not self._shares:
+            self._publish()
+            self._was_state_seen = True
+            self._look_next()
+
+    def _check_state(self):
+        """What somebody may have changed."""
+        state = self._reader.torch.state
+        if self._was_state_seen or state is not self._state:
+            self._was_state_seen = False
+            self._take_state()
+            if state is not self._state:
+                self._renew_quick()
 
     def _check_changes(self):
         """What a compiled step would not notice else: a group of the optimizer in each step, and a tensor or a layer."""
@@ -588,6 +614,8 @@ class Step(Plan):
             self._check_places()
         if self._must_look or self._next & (self._next - 1) == 0:
             self._check_everything()
+        elif self._reader and self._reader.torch.state is not self._state:
+            self._check_state()
         time, rest = divmod(self._next, STEPS_BETWEEN_CHECKS)
         if rest == 0 and self._watched:
             for turn in range(time * self._each_time, (time + 1) * self._each_time):
@@ -607,6 +635,8 @@ class Step(Plan):
             self._check_group(*numbers)
         if self._reader:
             self._reader.check_parameters()
+            self._check_state()
+        self.tell_of_newer(self._reader and self._reader.torch)
         self._look_next(False)
 
     def _check_watched(self, entry):
@@ -623,6 +653,9 @@ class Step(Plan):
         if entry is before:
             return
         self._watched = [other if other is not before else entry for other in self._watched]
+        self._renew_quick()
+
+    def _renew_quick(self):
         quick, self._quick = self._quick, self._make_quick()
         if quick and self._quick:
             self._quick.steps, self._quick.were_negated = quick.steps, quick.were_negated

@@ -413,20 +413,23 @@ class Gradients(Case):
         net, batch = make(lambda net, x: x)
         step = gpuc.compile(net, F.mse_loss, sgd(net), batch)
 
-        def clip(of):
+        def clip(of, by):
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
-                nn.utils.clip_grad_norm_(of.parameters(), 1.0)
+                by(of.parameters(), 1.0)
             return said
 
-        self.assertEqual(clip(net), [])
+        clips = {nn.utils.clip_grad_norm_: "clip_grad_norm_ .* gpuc.compile clip_norm=1.0", nn.utils.clip_grad_value_: "clip_grad_value_ .* clip_value=1.0"}
+        self.assertEqual(clip(net, nn.utils.clip_grad_norm_), [])
         step(*batch)
-        (said,) = clip(net)
-        self.assertRegex(str(said.message), "clip_grad_norm_ finds no gradients, .* gpuc.compile clip_norm=1.0")
-        self.assertEqual(said.filename, __file__)
-        self.assertEqual(clip(copy.deepcopy(net)), [])
+        for by, text in clips.items():
+            (said,) = clip(net, by)
+            self.assertRegex(str(said.message), text)
+            self.assertEqual(said.filename, __file__)
+        self.assertEqual(clip(copy.deepcopy(net), nn.utils.clip_grad_norm_), [])
         F.mse_loss(net(batch[0]), batch[1]).backward()
-        self.assertEqual(clip(net), [])
+        for by in clips:
+            self.assertEqual(clip(net, by), [])
 
 
 COUNT = {"n": 0}

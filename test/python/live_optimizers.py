@@ -1,6 +1,8 @@
 """What a torch.optim object says, and schedulers change between steps, next to eager PyTorch; run by torch_test.py with a Python that has
 torch."""
 
+import collections
+import copy
 import pathlib
 import sys
 import unittest
@@ -170,6 +172,112 @@ class Optimizers(OfOneNet):
             step(*self.batch)
         self.optimizer.param_groups[0]["params"] = parameters
         step(*self.batch)
+
+    def test_state_that_is_cleared(self):
+        """What an optimizer keeps begins anew, in whatever way it was taken out, also where nobody had looked at it before."""
+        makes = {
+            "SGD": lambda net: torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, dampening=0.3),
+            "AdamW": lambda net: torch.optim.AdamW(net.parameters(), lr=0.05),
+            "Rprop": lambda net: torch.optim.Rprop(net.parameters(), lr=0.05),
+        }
+
+        def by_clear(optimizer):
+            optimizer.state.clear()
+
+        def by_another(optimizer):
+            optimizer.state = collections.defaultdict(dict)
+
+        def one_by_one(optimizer):
+            for parameter in list(optimizer.state):
+                del optimizer.state[parameter]
+
+        def within(optimizer):
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    optimizer.state[parameter].clear()
+
+        def by_loading(optimizer):
+            optimizer.load_state_dict({**optimizer.state_dict(), "state": {}})
+
+        for name, make in makes.items():
+            for clear in (by_clear, by_another, one_by_one, within, by_loading):
+                with self.subTest(name, clear=clear.__name__):
+                    self.follow(make, lambda optimizer: self.in_third(lambda: clear(optimizer)))  # noqa: B023
+
+    @staticmethod
+    def in_third(change):
+        calls = []
+        return lambda: (calls.append(1), change() if len(calls) == 5 else None)
+
+    def test_state_that_is_written(self):
+        """By whoever looks at opt.state, without a state_dict() before."""
+
+        def halved(optimizer):
+            for state in optimizer.state.values():
+                state["exp_avg"].mul_(0.5)
+                state["exp_avg_sq"] = state["exp_avg_sq"] * 2
+
+        make = lambda net: torch.optim.Adam(net.parameters(), lr=0.05)  # noqa: E731
+        self.follow(make, lambda optimizer: lambda: halved(optimizer))
+        self.follow(make, lambda optimizer: self.in_third(lambda: [each["step"].fill_(2) for each in optimizer.state.values()]))
+
+    def test_state_is_there_for_who_looks(self):
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+        step = self.compile()
+        self.assertEqual(len(self.optimizer.state), 0)
+        for made in range(1, 6):
+            step(*self.batch)
+            self.assertEqual({float(each["step"]) for each in self.optimizer.state.values()}, {made})
+        copied = copy.deepcopy(self.optimizer)
+        self.assertIs(type(copied.state), collections.defaultdict)
+        self.assertEqual(len(copied.state), 4)
+
+    def test_state_of_some_that_is_cleared(self):
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+        step = self.compile()
+        step(*self.batch)
+        del self.optimizer.state[self.net.fc1.weight]
+        with self.assertWarnsRegex(UserWarning, "parameters have made 0 to 1 steps of Adam"):
+            step(*self.batch)
+
+    def told(self, call):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            call()
+        return [(str(each.message), each.filename) for each in said]
+
+    def test_another_optimizer_after_compiling(self):
+        step = self.compile()
+        step(*self.batch)
+        others = torch.optim.AdamW(Mlp().parameters())
+        self.assertEqual(self.told(lambda: step(*self.batch)), [])
+        newer = torch.optim.AdamW(self.net.parameters())
+        ((text, file),) = self.told(lambda: step(*self.batch))
+        self.assertRegex(text, "an optimizer, AdamW, has been made of what this step trains, which goes on with the SGD .* compile again")
+        self.assertEqual(file, __file__)
+        self.assertEqual(self.told(lambda: step(*self.batch)), [])
+        del others, newer
+        torch.optim.AdamW(self.net.parameters())
+        self.assertEqual(self.told(lambda: step(*self.batch)), [])
+        self.optimizer = torch.optim.AdamW(self.net.parameters())
+        again = self.compile()
+        self.assertEqual(self.told(lambda: again(*self.batch)), [])
+
+    def test_an_optimizer_that_steps_beside(self):
+        """Without gradients, as in a loop that still has its step(); with gradients it is an eager update."""
+        mine = torch.optim.AdamW(self.net.parameters())
+        step = gpuc.compile(self.net, self.loss, "sgd:lr=0.1", self.batch)
+        self.assertEqual(self.told(mine.step), [])
+        step(*self.batch)
+        ((text, file),) = self.told(lambda: mine.step())
+        self.assertRegex(text, r"AdamW.step\(\) finds no gradients, .* compile it with this one, or leave its step\(\) out")
+        self.assertEqual(file, __file__)
+        self.assertEqual(self.told(mine.step), [])
+        step = self.compile()
+        step(*self.batch)
+        self.assertEqual(self.told(self.optimizer.step), [])
+        self.loss(self.net(self.batch[0]), self.batch[1]).backward()
+        self.assertEqual(self.told(mine.step), [])
 
     def test_groups_with_a_name(self):
         self.follow(lambda net: torch.optim.SGD([{"params": net.parameters(), "name": "all", "lr_scale": 0.5}], lr=0.1), lambda _: lambda: None)
