@@ -4,8 +4,8 @@ import os
 
 import torch
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TORCH = os.path.dirname(os.path.abspath(torch.__file__))
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+TORCH = os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), "")  # Not torchvision beside it.
 
 
 def own_name(path):

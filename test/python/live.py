@@ -5,6 +5,7 @@ import copy
 import gc
 import io
 import math
+import os
 import pathlib
 import sys
 import tempfile
@@ -21,6 +22,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import gpuc  # noqa: E402
 from gpuc.batches import checksum_of  # noqa: E402
+from gpuc.formulas.cures import cured  # noqa: E402
+from gpuc.lines import user_line  # noqa: E402
 from modules import Gpt, Mlp, ResNet, cases, eager_losses  # noqa: E402
 
 
@@ -395,6 +398,14 @@ class Lines(unittest.TestCase):
         }.items():
             with self.subTest(body):
                 self.at(body, text)
+
+    def test_packages_beside_torch(self):
+        """Whose names begin as torch's: their lines are the user's, and their ops have cures."""
+        beside = os.path.dirname(torch.__file__) + "vision/ops/misc.py"
+        trace = "".join(f'  File "{file}", line {line}, in forward\n' for file, line in ((beside, 7), (nn.__file__, 9)))
+        self.assertEqual(user_line(trace), (beside, 7))
+        self.assertIn("torchvision.roi_align.default is not supported: F.grid_sample(x, points)", cured("torchvision.roi_align.default is not supported"))
+        self.assertIn("write it by ops that are there", cured("vendor.some_op.default is not supported"))
 
     def test_what_hangs_on_values(self):
         """Shapes and numbers that are known when the step runs, and not before."""

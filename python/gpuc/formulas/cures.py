@@ -23,10 +23,13 @@ CURES = {
     ("native_batch_norm", "_batch_norm_with_update"): "F.batch_norm is there",
     ("scatter_reduce",): "the index has to be as long as the tensor in all dimensions but that one",
     ("special_erfcx",): "log_ndtr(x) is torch.log(torch.special.ndtr(x)) where x is above -5, say",
+    ("roi_align", "ps_roi_align", "roi_pool", "ps_roi_pool"): "F.grid_sample(x, points) reads a box at points between its corners",
+    ("deform_conv2d",): "F.grid_sample reads x at the places that offsets say, and a Conv2d whose strides are its kernel sums them up",
+    ("nms",): "which boxes stay hangs on values: choose them outside of the step",
     ("poisson", "binomial", "_standard_gamma", "_sample_dirichlet"): "draw it outside of the module, and give it as an input",
 }  # fmt: skip
 OTHERWISE = "write it by ops that are there (docs/python.md lists them), or compute it outside of the module and give it as an input"
-REFUSED = re.compile(r"(?:torch_nn\.)?(\w+)(\.\w+)? is not supported$")
+REFUSED = re.compile(r"(?:\w+\.)?(\w+)\.\w+ is not supported$|(?:torch_nn\.)?(\w+) is not supported$")
 
 
 def cured(text):
@@ -34,7 +37,7 @@ def cured(text):
     found = REFUSED.match(text)
     if not found:
         return text
-    cure = next((cure for names, cure in CURES.items() if found[1].startswith(names)), OTHERWISE)
+    cure = next((cure for names, cure in CURES.items() if (found[1] or found[2]).startswith(names)), OTHERWISE)
     return f"{text}: {cure}"
 
 
