@@ -100,16 +100,15 @@ class Beside:
         self._newer = weakref.ref(optimizer)
         self._look_next()
 
-    def tell_of_newer(self, own):
+    def tell_of_newer(self):
         newer, self._newer = self._newer and self._newer(), None
-        if newer is not None:
-            had = f"the {type(own).__name__}" if own is not None else "the optimizer"
-            ranks.warn(f"an optimizer, {type(newer).__name__}, has been made of what this step trains, which goes on with {had} that it was "
+        if newer is not None and not any(step.has_optimizer(newer) for step in STEPS):
+            ranks.warn(f"an optimizer, {type(newer).__name__}, has been made of what this step trains, which goes on with the one that it was "
                        "compiled with, its rates and what it keeps: if it is to train with the new one, compile again", stacklevel=6)  # fmt: skip
 
     def see_idle(self, optimizer):
         """It steps without gradients, as if it were this that made the update."""
-        if self.has_stepped and not self._was_told and not self.has_optimizer(optimizer):
+        if self.has_stepped and not self._was_told and not any(step.has_optimizer(optimizer) for step in STEPS):
             self._was_told = True
             ranks.warn(f"{type(optimizer).__name__}.step() finds no gradients, since a compiled step makes its updates by itself, with the "
                        "optimizer that it was compiled with: compile it with this one, or leave its step() out", stacklevel=6)  # fmt: skip

@@ -20,7 +20,7 @@ from gpuc import _compiler, _runtime, ranks
 from gpuc.batches import bytes_of, checksum_of, cut, first_part, split_batch
 from gpuc.beside import STEPS, Beside
 from gpuc.capture import CAPTURES, TYPES, Recorder, check_layers
-from gpuc.contents import PLACES, is_array
+from gpuc.contents import PLACES, is_array, is_placed
 from gpuc.copies import Copies, Look
 from gpuc.errors import Error, Problem, refuse
 from gpuc.formulas.cures import cured
@@ -227,6 +227,7 @@ class Step(Beside, Plan):
         self._prediction = None  # Made when it is first asked for.
         self._copies = Copies(self._session, self._tensors)
         self._is_robbed, self._must_look, self._was_state_seen = False, False, False
+        self._views = None  # Of own tensors, if they are ever to be taken back.
         self._layers = {module for owner in (recorder.net, recorder.loss) if isinstance(owner, torch.nn.Module) for module in owner.modules()}
         lent = self._share()
         self._net, self._was_autocast = recorder.net, torch.is_autocast_enabled("cpu")
@@ -325,7 +326,7 @@ class Step(Beside, Plan):
 
     def _make_quick(self):
         """An update of a batch as it was compiled for, where nothing has changed since; None: it is left to _update."""
-        if self._is_robbed or self._ranks or not self._is_flat or not _runtime.QuickStep.serves(torch.Tensor):
+        if self._ranks or not self._is_flat or not _runtime.QuickStep.serves(torch.Tensor):
             return None
         optimizer = self._reader.torch if self._reader else None
         return _runtime.QuickStep(self._session, torch.Tensor, self._net, self._watched, self._each_time, STEPS_BETWEEN_CHECKS,
@@ -471,27 +472,49 @@ class Step(Beside, Plan):
     def _share(self):
         """The plan's variables take the values of the module's tensors, and their place. Returns what others have of buffers, too, by identity."""
         lent = {}
-        for name, tensor in self._tensors.items():
-            if name not in self._plan_variables or name in self._shares:
-                continue
+        for name, tensor in self._own_tensors():
             if not isinstance(tensor, torch.nn.Parameter) and not name.startswith("constant.") and (made := Lent.of(tensor)):
                 lent[id(tensor)] = made
-            view = self._view(name)
-            view.copy_(tensor.detach())
-            tensor.data = view
-            PLACES[tensor] = view.data_ptr()
+            put_at(tensor, self._view(name))
         self._copies.begin()
-        own = {id(tensor) for tensor in self._tensors.values()}
-        for other in STEPS:
-            if not own.isdisjoint(map(id, other._tensors.values())):
-                other._lose_tensors()
+        self._rob_others()
         STEPS.add(self)
         return lent
 
+    def _rob_others(self):
+        own = {id(tensor) for tensor in self._tensors.values()}
+        for other in STEPS:
+            if other is not self and not own.isdisjoint(map(id, other._tensors.values())):
+                other._lose_tensors()
+
+    def _own_tensors(self):
+        """That lie in the plan's memory."""
+        return [(name, tensor) for name, tensor in self._tensors.items() if name in self._plan_variables and name not in self._shares]
+
     def _lose_tensors(self):
-        """Another step has taken some: the next call says so, at once."""
-        self._steps, self._quick, self._is_robbed = self._next, None, True
-        self.trained = frozenset()
+        """Another step has taken some: the next call, which is left to Python, takes them back."""
+        self._is_robbed = True
+        if self._quick:
+            self._quick.must_look = True
+
+    def _take_back(self):
+        """What another step of the same tensors has left, values, memory and the optimizer's state. Who gave a tensor memory that is no step's
+        is told."""
+        if self._shares:
+            raise Error("another step has taken the module's tensors since, which ranks share out here (shard=): train by one step, or compile again")
+        if self._views is None:
+            self._views = [(name, tensor, view, view.data_ptr()) for name, tensor in self._own_tensors() for view in [self._view(name)]]
+        lost = [each for each in self._views if each[1].data_ptr() != each[3]]
+        for name, tensor, _, address in lost:
+            if not is_placed(tensor):
+                self._check_place(name, tensor, address)
+        for _, tensor, view, _ in lost:
+            put_at(tensor, view)
+        self._is_robbed = False
+        self._look_next(self._must_look)
+        self._rob_others()
+        if self._reader:
+            self._check_state()
 
     def _share_rates(self):
         """[group, key, index in it or None, what was written last, variable] of each number that may change between steps."""
@@ -611,7 +634,7 @@ class Step(Beside, Plan):
             raise Error("net is in eval mode, and the step was compiled in training mode: call net.train() before it (eval_step, evaluate "
                         "and predict need no net.eval())")  # fmt: skip
         if self._is_robbed:
-            self._check_places()
+            self._take_back()
         if self._must_look or self._next & (self._next - 1) == 0:
             self._check_everything()
         elif self._reader and self._reader.torch.state is not self._state:
@@ -636,7 +659,7 @@ class Step(Beside, Plan):
         if self._reader:
             self._reader.check_parameters()
             self._check_state()
-        self.tell_of_newer(self._reader and self._reader.torch)
+        self.tell_of_newer()
         self._look_next(False)
 
     def _check_watched(self, entry):
@@ -663,11 +686,12 @@ class Step(Beside, Plan):
     @staticmethod
     def _check_place(name, watched, address):
         if address is not None and watched.data_ptr() != address:
-            raise Error(f"'{name}' has other memory than when the step was compiled (p.data = …, net.to(…), another "
-                        "gpuc.compile): write into it, p.copy_(…), or compile again; of two steps with a module in common, as of a GAN, one takes a "
-                        "frozen copy, copy.deepcopy(…), that gets its values by load_state_dict()")  # fmt: skip
+            raise Error(f"'{name}' has other memory than when the step was compiled (p.data = …, net.to(…)): write into it, p.copy_(…), or "
+                        "compile again")  # fmt: skip
 
     def _check_places(self):
+        if self._is_robbed:
+            self._take_back()
         if self._must_look:
             self._kept.take_buffers()
         self._copies.take()
@@ -687,6 +711,13 @@ class Step(Beside, Plan):
 
 
 Step.step = Step.__call__ = _runtime.step_call(Step)
+
+
+def put_at(tensor, view):
+    """Its values go to a plan's memory, and stay there."""
+    view.copy_(tensor.detach())
+    tensor.data = view
+    PLACES[tensor] = view.data_ptr()
 
 
 def number_of(group, key, index):

@@ -253,7 +253,7 @@ class Optimizers(OfOneNet):
         self.assertEqual(self.told(lambda: step(*self.batch)), [])
         newer = torch.optim.AdamW(self.net.parameters())
         ((text, file),) = self.told(lambda: step(*self.batch))
-        self.assertRegex(text, "an optimizer, AdamW, has been made of what this step trains, which goes on with the SGD .* compile again")
+        self.assertRegex(text, "an optimizer, AdamW, has been made of what this step trains, which goes on with the one .* compile again")
         self.assertEqual(file, __file__)
         self.assertEqual(self.told(lambda: step(*self.batch)), [])
         del others, newer
