@@ -34,7 +34,7 @@ from gpuc.formulas import without_questions
 from gpuc.formulas.cures import cure_of_type, cured
 from gpuc.functional import Rules, functional, name_of
 from gpuc.inner_gradients import has_gradients, inner_gradients, mark_inputs
-from gpuc.lines import own_name, user_line
+from gpuc.lines import is_own, own_name, user_line
 
 TYPES = {
     torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
@@ -64,22 +64,70 @@ class Whole(torch.nn.Module):
 
     def results(self, *args, **kwargs):
         if self.loss is None:
-            out = self.net(*args, **kwargs)
+            out = self.given(*args, **kwargs)
             if isinstance(out, torch.Tensor):
                 return out
             loss = out.get("loss") if isinstance(out, dict) else getattr(out, "loss", None)
-            return loss if loss is not None else pytree.tree_leaves(out)[0]
-        return self.loss(self.net(*args[:-1], **kwargs), args[-1])
+            return loss if loss is not None else tensors_of(out)[0]
+        return self.loss_of(self.given(*args[:-1], **kwargs), args[-1])
+
+    def given(self, *args, **kwargs):
+        out = self.net(*args, **kwargs)
+        if holds_none(out):
+            refuse([Problem(f"forward() gives {described(out)}: let it return a tensor", **beginning_of(self.net.forward))])
+        return out
+
+    def loss_of(self, out, target):
+        loss = self.loss(out, target)
+        if holds_none(loss):
+            refuse([Problem(f"the loss gives {described(loss)}: let it return a tensor", **beginning_of(self.loss))])
+        return loss
+
+
+def tensors_of(out):
+    return [leaf for leaf in pytree.tree_leaves(out) if isinstance(leaf, torch.Tensor)]
+
+
+def holds_none(value):
+    """Of tensors; what is an object of the user's may."""
+    return isinstance(value, (bool, int, float, str, bytes, type(None))) or inspect.iscoroutine(value) or inspect.isgenerator(value)
+
+
+def described(value):
+    return "None" if value is None else f"a {type(value).__name__}, and no tensor"
+
+
+def beginning_of(function):
+    """Where a function of the user's begins, or the forward() of a module of theirs."""
+    function = function.forward if isinstance(function, torch.nn.Module) else function
+    code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
+    is_theirs = code is not None and not is_own(code.co_filename)
+    return {"file": code.co_filename, "line": code.co_firstlineno} if is_theirs else {}
+
+
+def check_call(function, name, count, kwargs, told):
+    """A parameter that the batch has nothing for, or a part of the batch that is none's."""
+    forward = function.forward if isinstance(function, torch.nn.Module) else function
+    if isinstance(function, torch.nn.Module) and (function._forward_pre_hooks or type(function).__call__ is not torch.nn.Module.__call__):
+        return  # Which may give it others.
+    try:
+        signature = inspect.signature(forward)
+    except (TypeError, ValueError):
+        return  # Of C.
+    try:
+        signature.bind(*[None] * count, **kwargs)
+    except TypeError as error:
+        refuse([Problem(f"{name}{signature}: {error}, where {told}: give the batch what it takes, in its order, or a default", **beginning_of(function))])
 
 
 class Both(Whole):
     """The loss, and all tensors that the module gives."""
 
     def results(self, *args, **kwargs):
-        out = self.net(*args[:-1], **kwargs)
+        out = self.given(*args[:-1], **kwargs)
         # Copies, or the export takes a loss's own view of one (broadcast_tensors) for it.
-        leaves = [leaf.clone() for leaf in pytree.tree_leaves(out) if isinstance(leaf, torch.Tensor)]
-        return [self.loss(out, args[-1]), *leaves]
+        leaves = [leaf.clone() for leaf in tensors_of(out)]
+        return [self.loss_of(out, args[-1]), *leaves]
 
 
 @contextlib.contextmanager
@@ -160,10 +208,13 @@ def export(module, args, kwargs, rules):
     except Error:
         raise
     except Exception as error:
-        file, line = user_line(_trace_of(error))
+        trace = _trace_of(error)
+        file, line = user_line(trace)
         if not file:
             file, line = last_line_of_data(module, args, kwargs)
-        refuse([Problem(f"torch.export cannot capture the module: {_reason(error)}", "", file, line)])
+        what = f"the loss, {type(module.loss).__name__}," if not file and "in loss_of\n" in trace else "the module"
+        mode = "" if module.training else " in eval mode"
+        refuse([Problem(f"torch.export cannot capture {what}{mode}: {_reason(error)}", "", file, line)])
 
 
 class TakesData(TorchFunctionMode):
@@ -178,7 +229,7 @@ class TakesData(TorchFunctionMode):
 
 
 def last_line_of_data(module, args, kwargs):
-    with TakesData() as seen, contextlib.suppress(Exception):
+    with quietly(), TakesData() as seen, contextlib.suppress(Exception):
         reads_of(module, args, kwargs)
     return seen.place
 
@@ -231,7 +282,20 @@ def _reason(error):
         return "what happens hangs on the value of a tensor (a branch, .item(), int(…)): use torch.where, or keep it a tensor"
     if "fake tensor in the exported program constant's list" in text:
         return "a tensor is taken out of the graph, as .data does: use detach(), and copy_() to write into a buffer"
-    return text.splitlines()[0] if text else type(error).__name__
+    text = text.splitlines()[0] if text else type(error).__name__
+    if isinstance(error, KeyError):
+        return f"KeyError: {text}"
+    return next((f"{text}: {cure}" for words, cure in CURES_OF_TORCHS.items() if words in text), text)
+
+
+# By words of torch's.
+CURES_OF_TORCHS = {
+    "passed to FakeTensor.__format__": "a text asks for a tensor's value: write it behind the step",
+    ".numpy() is not supported": "NumPy gets no values within a step: write it by torch's ops",
+    "Expected dtype int32/int64 for index": "labels are whole numbers, .long(), or one probability for each class, of the output's shape",
+    "could not infer output dtype": "cast what is averaged, or the target of a loss, .float()",
+    "on the same device": "a module for gpuc has all of it on the CPU",
+}
 
 
 class Recorder:

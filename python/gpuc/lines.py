@@ -13,6 +13,11 @@ def own_name(path):
     return path.removeprefix("net.") if path != "net" else ""
 
 
+def is_own(file):
+    """Torch's or gpuc's."""
+    return file.startswith((TORCH, HERE, "<"))
+
+
 def user_line(trace):
     """File and line of the innermost frame that is neither torch's nor gpuc's."""
     found = ("", 0)
@@ -21,6 +26,6 @@ def user_line(trace):
         if not line.startswith('File "'):
             continue
         file, _, rest = line[len('File "') :].partition('", line ')
-        if not file.startswith((TORCH, HERE, "<")):
+        if not is_own(file):
             found = (file, int(rest.split(",")[0]))
     return found

@@ -90,6 +90,8 @@ class Plan:
     def evaluate(self, batches):
         """Of all batches of a data set, each of the shapes that were compiled; of several ranks each has its own batches."""
         self._check_places()
+        if batches is None or hasattr(batches, "shape"):
+            raise Error(f"evaluate got a {type(batches).__name__}: give batches, a loader or a list, [(x, y)]")
         total = count = number = 0
         for batch in self._in_step(batches):
             with self._session:

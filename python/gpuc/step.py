@@ -19,7 +19,7 @@ from torch.utils import _pytree as pytree
 from gpuc import _compiler, _runtime, ranks
 from gpuc.batches import bytes_of, checksum_of, cut, first_part, split_batch
 from gpuc.beside import STEPS, Beside
-from gpuc.capture import CAPTURES, TYPES, Recorder, check_layers
+from gpuc.capture import CAPTURES, TYPES, Recorder, check_call, check_layers
 from gpuc.contents import PLACES, is_array, is_placed
 from gpuc.copies import Copies, Look
 from gpuc.errors import Error, Problem, refuse
@@ -43,8 +43,11 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     """
     if not isinstance(net, torch.nn.Module):
         raise Error(f"net is {type(net).__name__}, and no torch.nn.Module")
-    if isinstance(net, torch.jit.ScriptModule):
-        raise Error("net is a module of TorchScript, which torch.export does not read: give the nn.Module that it was made of")
+    for name, layer in net.named_modules():
+        if isinstance(layer, torch.jit.ScriptModule):
+            what = f"'{name}'" if name else "net"
+            raise Error(f"{what} is a module of TorchScript, which torch.export does not read: give the nn.Module that it was made of")
+    check_loss(loss)
     if not net.training:
         raise Error("net is in eval mode, and would be trained so: call net.train() (layers of it may stay in eval mode)")
     for name, value, least in (("threads", threads, 0), ("memory_budget", memory_budget, 1), ("seed", seed, 0),
@@ -63,10 +66,15 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
                 raise Error(f"'{name}' is a SyncBatchNorm, and ranks would each have statistics of their own: give sync_batch_norm=True")
     ranks.check_launched(data_parallel)
     check_layers(net)
+    check_example(example)
     args, kwargs = split_batch(example)
     if loss is not None and len(args) < 2:
         raise Error("a loss takes a target, the last of a batch: give (inputs…, target), or loss=None")
     check_batch(args, kwargs)
+    parts = f"the batch has {len(args)} part{'s' if len(args) != 1 else ''}" + (", of which the last is the loss's" if loss is not None else "")
+    check_call(net, f"{type(net).__name__}.forward", len(args) - (loss is not None), kwargs, parts)
+    if loss is not None:
+        check_call(loss, "the loss, ", 2, {}, "it is called with the output and the target")
     args, kwargs = each_its_own((args, kwargs), [*net.parameters(), *net.buffers()])
     warn_of_gradients((args, kwargs), "the example has")
     reader = None if isinstance(optimizer, str) else Optimizer(optimizer)
@@ -83,7 +91,7 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     entries = reader.recipe(recorder.names, recorder.variables_read()) if reader else [("optimizer", optimizer)]
     for key, value in (("clip_norm", clip_norm), ("clip_value", clip_value), ("precision", precision), ("ema", ema)):
         if value is not None:
-            entries.append((key, str(value)))
+            entries.append((key, TYPES.get(value, str(value)) if isinstance(value, torch.dtype) else str(value)))
     if accumulate > 1:
         entries.append(("accumulate", str(accumulate)))
     if data_parallel:
@@ -101,6 +109,18 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     for problem in warned:
         warnings.warn(str(Problem(*problem)), stacklevel=3)
     return Step(plan, json.loads(report), recorder, reader, (args, kwargs), part, device=device, threads=threads, seed=seed)
+
+
+def check_loss(loss):
+    if isinstance(loss, type):
+        raise Error(f"the loss is the class {loss.__name__}: make one, {loss.__name__}()")
+    if loss is not None and not callable(loss):
+        raise Error(f"the loss is {loss!r}: give a function of output and target, or a module, nn.MSELoss(); None if the module computes it")
+
+
+def check_example(example):
+    if example is None or isinstance(example, torch.utils.data.DataLoader) or hasattr(example, "__next__"):
+        raise Error(f"the example is {'None' if example is None else f'a {type(example).__name__}'}: give one batch, next(iter(loader))")
 
 
 def check_batch(args, kwargs):
@@ -158,7 +178,7 @@ def trained_of(net, loss, reader):
 def check_precision(precision, tensors):
     """It says how what is f32 is computed, and of a module in f64 it would say nothing."""
     types = {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
-    if precision is not None and str(precision) != "f32" and types and torch.float32 not in types:
+    if precision not in (None, "f32", torch.float32) and types and torch.float32 not in types:
         found = ", ".join(sorted(TYPES[each] for each in types))
         raise Error(f"precision is {precision}, which is how f32 is computed, and the module has {found} alone: make it f32, "
                     "net.float(), or leave precision out")  # fmt: skip
@@ -308,6 +328,9 @@ class Step(Beside, Plan):
         if self._quick:
             self._quick.must_look = must_look
 
+    def __reduce__(self):
+        raise Error("a step is neither copied nor pickled: step.save(path) writes its plan, for gpuc.load, and state_dict() what it has trained")
+
     @property
     def has_stepped(self):
         return self._next > 0
@@ -433,7 +456,9 @@ class Step(Beside, Plan):
         leaves, structure = pytree.tree_flatten((args, kwargs))
         if structure != self._structure:
             is_dict = len(args) == 1 and not kwargs and isinstance(args[0], dict) and args[0].keys() == self._kwargs.keys()
-            cure = "give its keys by their names, step(**batch)" if is_dict else "pass the same arguments and keys"
+            is_whole = len(args) == 1 and not kwargs and isinstance(args[0], (list, tuple)) and len(args[0]) > 1
+            cure = ("give its keys by their names, step(**batch)" if is_dict else "give them one by one, step(*batch)" if is_whole
+                    else "pass the same arguments and keys")  # fmt: skip
             raise Error(f"the batch has other parts than the one that was compiled: {cure}")
         return leaves
 
@@ -449,6 +474,8 @@ class Step(Beside, Plan):
                             f"batch, which cannot be padded ({why}); DataLoader(drop_last=True) leaves it out")  # fmt: skip
             return mean
         for tensor, (dtype, shape) in zip(tensors, self._expected[program]):
+            if tensor is None or isinstance(tensor, (bool, int, float, str)):
+                raise Error(f"a part of the batch is {tensor!r}, where {TYPES.get(dtype, dtype)} {list(shape)} was compiled: give a tensor or an array")
             self._explain(tensor, dtype, shape)
         return self._mean(program, [self._plain(each) for each in tensors])
 
@@ -458,8 +485,8 @@ class Step(Beside, Plan):
         if not isinstance(leaf, torch.Tensor) or (leaf.dtype == dtype and leaf.shape == shape):
             return
         expected = f"{TYPES.get(dtype, dtype)} {list(shape)}"
-        is_other_type = leaf.dtype != dtype
-        cure = f"; cast it, .to({dtype})" if is_other_type else ": shapes are fixed when a step is compiled; pad to them, or compile another step"
+        is_other_type = leaf.dtype != dtype and leaf.shape == shape
+        cure = f"; cast it, .to({dtype})" if is_other_type else "; is it in its place?" if leaf.dtype != dtype else ": shapes are fixed when a step is compiled; pad to them, or compile another step"
         raise Error(f"the batch has {TYPES.get(leaf.dtype, leaf.dtype)} {list(leaf.shape)} where {expected} was compiled" + cure)
 
     #

@@ -7,6 +7,7 @@ import io
 import math
 import os
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -449,6 +450,73 @@ class Lines(unittest.TestCase):
         self.assertIn("torchvision.roi_align.default is not supported: F.grid_sample(x, points)", cured("torchvision.roi_align.default is not supported"))
         self.assertIn("write it by ops that are there", cured("vendor.some_op.default is not supported"))
 
+    def test_what_is_no_call_of_a_module(self):
+        """Arguments that are none, and results that are no tensors: whose they are, and where that stands."""
+
+        class Given(Mlp):
+            def __init__(self, give):
+                super().__init__()
+                self.give = give
+
+            def forward(self, x):
+                return self.give(super().forward(x))
+
+        class Two(Mlp):
+            def forward(self, x, mask):
+                return super().forward(x * mask)
+
+        async def later(out):
+            return out
+
+        batch, loader = (torch.randn(4, 6), torch.randint(0, 3, (4,))), torch.utils.data.DataLoader([])
+        loss, here = nn.CrossEntropyLoss(), f"{__file__}:"
+        scripted = nn.Sequential(Mlp())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # It is going away.
+            scripted.append(torch.jit.script(nn.Linear(3, 3)))
+        whole = lambda out, target: out.mean()  # noqa: E731
+        for text, arguments in {
+            "forward() gives None: let it return a tensor": (Given(lambda out: None), loss),
+            "forward() gives a str, and no tensor": (Given(str), loss),
+            "forward() gives a generator, and no tensor": (Given(lambda out: (each for each in out)), loss),
+            "forward() gives a coroutine, and no tensor": (Given(later), loss),
+            "the loss gives a float, and no tensor": (Mlp(), lambda out, target: 1.0),
+            "Two.forward(x, mask): missing a required argument: 'mask', where the batch has 2 parts, of which the last is the loss's": (Two(), loss),
+            "the loss, (out, target, weight): missing a required argument: 'weight'": (Mlp(), lambda out, target, weight: out),
+        }.items():
+            with self.subTest(text), warnings.catch_warnings(), self.assertRaises(gpuc.Error) as raised:
+                warnings.simplefilter("ignore")  # What nobody awaits.
+                gpuc.compile(*arguments, "sgd:lr=1", batch)
+            self.assertIn(here, str(raised.exception))
+            self.assertIn(text, str(raised.exception))
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            for text, (net, its_loss, given) in {
+                "the example is a DataLoader: give one batch, next(iter(loader))": (Mlp(), loss, loader),
+                "the example is None": (Mlp(), loss, None),
+                "the loss is 'mse': give a function": (Mlp(), "mse", batch),
+                "the loss is the class CrossEntropyLoss: make one, CrossEntropyLoss()": (Mlp(), nn.CrossEntropyLoss, batch),
+                "'1' is a module of TorchScript": (scripted, loss, batch),
+                "cannot capture the loss, CrossEntropyLoss,: gather(): Expected dtype int32/int64 for index, but got torch.float32: labels": (
+                    Mlp(), loss, (batch[0], batch[1].float())),
+                "could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: torch.int64: cast": (
+                    Mlp(), nn.BCEWithLogitsLoss(), (batch[0], torch.ones(4, 3).long())),
+                "in eval mode: 'Mlp' object has no attribute 'aside'": (
+                    Mlp(), lambda out, target: whole(out, target) if net.training else net.aside, batch),
+            }.items():  # fmt: skip
+                with self.subTest(text), self.assertRaisesRegex(gpuc.Error, re.escape(text)):
+                    gpuc.compile(net, its_loss, "sgd:lr=1", given)
+        self.assertEqual(said.getvalue(), "")
+        step = gpuc.compile(Mlp(), loss, "sgd:lr=1", batch, precision=torch.bfloat16)
+        for text, call in {
+            "give them one by one, step(*batch)": lambda: step(batch),
+            "i64 [4] where f32 [4, 6] was compiled; is it in its place?": lambda: step(*batch[::-1]),
+            "a part of the batch is None, where i64 [4] was compiled: give a tensor": lambda: step(batch[0], None),
+            "evaluate got a Tensor: give batches, a loader or a list": lambda: step.evaluate(batch[0]),
+            "a step is neither copied nor pickled": lambda: copy.deepcopy(step),
+        }.items():
+            with self.subTest(text), self.assertRaisesRegex(gpuc.Error, re.escape(text)):
+                call()
+
     def test_what_hangs_on_values(self):
         """Shapes and numbers that are known when the step runs, and not before."""
         shape, number = "has a shape that hangs on a tensor's value", "hangs on the value of a tensor (a branch, .item(), int(…))"
@@ -472,7 +540,9 @@ class Lines(unittest.TestCase):
                 "self.fc(x.view(3, 9))": "shape '[3, 9]' is invalid for input of size 24",
                 "self.fc(x.double())": "differ in element type",
                 "self.fc(x.to('meta'))": "Expected all tensors to be on the same device",
-                "self.fc(torch.from_numpy(x.detach().numpy()))": ".numpy() is not supported",
+                "self.fc(torch.from_numpy(x.detach().numpy()))": "NumPy gets no values within a step",
+                "self.fc({'a': x}['b'])": "KeyError: 'b'",
+                "self.fc(x) * len(f'{x.sum():.1f}')": "a text asks for a tensor's value: write it behind the step",
                 "self.fc2(x)": "'Broken' object has no attribute 'fc2'",
                 "self.fc(x) + self.fc.weight.data.sum()": "a tensor is taken out of the graph, as .data does: use detach()",
                 "(self.fc(x).sum().backward(), self.fc(x))[1]": "backward() is not supported within a module",
