@@ -16,7 +16,7 @@ STEPS = weakref.WeakSet()  # All that there are.
 def steps_of(parameters):
     """That train some of these."""
     ids = set(map(id, parameters))
-    return [step for step in STEPS if not step.trained.isdisjoint(ids)]
+    return [step for step in STEPS if not step._beside.trained.isdisjoint(ids)]
 
 
 def parameters_of(optimizer):
@@ -25,7 +25,7 @@ def parameters_of(optimizer):
 
 def have_stepped(parameters):
     """Whether a step has updated them, and they have no gradients."""
-    return all(each.grad is None for each in parameters) and any(step.has_stepped for step in steps_of(parameters))
+    return all(each.grad is None for each in parameters) and any(step._steps_made for step in steps_of(parameters))
 
 
 def told_of_norms(clip):
@@ -66,7 +66,7 @@ def watched(make):
     def made(self, *args, **kwargs):
         make(self, *args, **kwargs)
         for step in steps_of(parameters_of(self)):
-            step.see_optimizer(self)
+            step._beside.see_optimizer(self)
 
     return made
 
@@ -76,7 +76,37 @@ def look_at_gradients(optimizer, *_):
     parameters = parameters_of(optimizer)
     if all(each.grad is None for each in parameters):
         for step in steps_of(parameters):
-            step.see_idle(optimizer)
+            step._beside.see_idle(optimizer)
+
+
+class Beside:
+    """What a step says of optimizers that are not the one it was compiled with. `trained`: the identities of its parameters."""
+
+    def __init__(self, step, trained):
+        self.step, self.trained = weakref.ref(step), frozenset(trained)
+        self.newer, self.was_told = None, False
+
+    def see_optimizer(self, optimizer):
+        """One was made of what this trains, and may be for another step, or for eager ones: it counts if this goes on."""
+        self.newer = weakref.ref(optimizer)
+        self.step()._look_next()
+
+    def tell_of_newer(self):
+        newer, self.newer = self.newer and self.newer(), None
+        if newer is not None and not is_of_a_step(newer):
+            ranks.warn(f"an optimizer, {type(newer).__name__}, has been made of what this step trains, which goes on with the one that it was "
+                       "compiled with, its rates and what it keeps: if it is to train with the new one, compile again", stacklevel=6)  # fmt: skip
+
+    def see_idle(self, optimizer):
+        """It steps without gradients, as if it were this that made the update."""
+        if self.step()._steps_made and not self.was_told and not is_of_a_step(optimizer):
+            self.was_told = True
+            ranks.warn(f"{type(optimizer).__name__}.step() finds no gradients, since a compiled step makes its updates by itself, with the "
+                       "optimizer that it was compiled with: compile it with this one, or leave its step() out", stacklevel=6)  # fmt: skip
+
+
+def is_of_a_step(optimizer):
+    return any(step._has_optimizer(optimizer) for step in STEPS)
 
 
 # What clip_grad_norm_ calls, under whatever name a program has that.
@@ -85,30 +115,3 @@ if hasattr(clip_grad, "_clip_grads_with_norm_"):
 torch.nn.utils.clip_grad_value_ = clip_grad.clip_grad_value_ = told_of_values(clip_grad.clip_grad_value_)
 torch.optim.Optimizer.__init__ = watched(torch.optim.Optimizer.__init__)
 register_optimizer_step_pre_hook(look_at_gradients)
-
-
-class Beside:
-    """What a step says of optimizers that are not the one it was compiled with."""
-
-    trained = frozenset()  # The identities of parameters.
-    has_stepped = False
-    _newer = None
-    _was_told = False
-
-    def see_optimizer(self, optimizer):
-        """One was made of what this trains, and may be for another step, or for eager ones: it counts if this goes on."""
-        self._newer = weakref.ref(optimizer)
-        self._look_next()
-
-    def tell_of_newer(self):
-        newer, self._newer = self._newer and self._newer(), None
-        if newer is not None and not any(step.has_optimizer(newer) for step in STEPS):
-            ranks.warn(f"an optimizer, {type(newer).__name__}, has been made of what this step trains, which goes on with the one that it was "
-                       "compiled with, its rates and what it keeps: if it is to train with the new one, compile again", stacklevel=6)  # fmt: skip
-
-    def see_idle(self, optimizer):
-        """It steps without gradients, as if it were this that made the update."""
-        if self.has_stepped and not self._was_told and not any(step.has_optimizer(optimizer) for step in STEPS):
-            self._was_told = True
-            ranks.warn(f"{type(optimizer).__name__}.step() finds no gradients, since a compiled step makes its updates by itself, with the "
-                       "optimizer that it was compiled with: compile it with this one, or leave its step() out", stacklevel=6)  # fmt: skip

@@ -201,7 +201,7 @@ def shown(name):
     def seen(self, *args, **kwargs):
         step = self.step() if self.is_watched else None
         if step is not None:
-            step.show_state()
+            step._show_state()
         return method(self, *args, **kwargs)
 
     return seen

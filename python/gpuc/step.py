@@ -215,7 +215,7 @@ for hooks_of in (register_module_buffer_registration_hook, register_module_param
     hooks_of(look_again)
 
 
-class Step(Beside, Plan):
+class Step(Plan):
     """A compiled training step: `loss = step(x, y)`.
 
     The module's parameters and buffers, and what the optimizer keeps, are the plan's own memory: state_dict(),
@@ -230,7 +230,7 @@ class Step(Beside, Plan):
         self._reader = reader
         self._has_loss = recorder.loss is not None
         self._tensors = recorder.tensors
-        self.trained = frozenset(id(each) for each in recorder.tensors.values() if each.requires_grad and id(each) in recorder.trained)
+        self._beside = Beside(self, [id(each) for each in recorder.tensors.values() if each.requires_grad and id(each) in recorder.trained])
         self._names = recorder.names
         self._plan_variables = {name for name, *_ in self.variables}
         args, kwargs = example
@@ -332,10 +332,10 @@ class Step(Beside, Plan):
         raise Error("a step is neither copied nor pickled: step.save(path) writes its plan, for gpuc.load, and state_dict() what it has trained")
 
     @property
-    def has_stepped(self):
-        return self._next > 0
+    def _steps_made(self):
+        return self._next
 
-    def has_optimizer(self, optimizer):
+    def _has_optimizer(self, optimizer):
         return self._reader is not None and self._reader.torch is optimizer
 
     def _look_closer(self):
@@ -639,7 +639,7 @@ class Step(Beside, Plan):
                 if self._reader.name != "sgd":
                     known["step"] = torch.tensor(float(steps), dtype=torch.float32)
 
-    def show_state(self):
+    def _show_state(self):
         """Somebody looks at opt.state, and may change it."""
         if not self._was_state_seen and not self._shares:
             self._publish()
@@ -686,7 +686,7 @@ class Step(Beside, Plan):
         if self._reader:
             self._reader.check_parameters()
             self._check_state()
-        self.tell_of_newer()
+        self._beside.tell_of_newer()
         self._look_next(False)
 
     def _check_watched(self, entry):
