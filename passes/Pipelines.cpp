@@ -149,6 +149,8 @@ void buildExpandedStepPipeline(OpPassManager &passes, const PipelineOptions &opt
   // What the gradients of max pooling, and of relu beside it, keep is decided before there are any.
   passes.addPass(createReluBehindPoolingPass());
   passes.addPass(createNarrowIndicesPass());
+  // What predictions and evaluation differentiate is what they compute themselves: in inference form.
+  passes.addPass(createEvaluateGradientsPass());
   // Derivatives are taken of whole ops: a composite's own is better than its definition's. The model's own
   // come first: which variables the loss depends on is seen once they are there.
   passes.addPass(createAutodiffPass());

@@ -439,6 +439,36 @@ def NarrowIndicesPass : GpucPass<"gpuc-narrow-indices"> {
   }];
 }
 
+def EvaluateGradientsPass : GpucPass<"gpuc-evaluate-gradients"> {
+  let summary = "Have predictions and evaluation differentiate what they compute, in inference form";
+  let description = [{
+    `@predict`, the entries that `gpuc-find-entries` found, and the loss and the accuracy as `@eval_step` has them compute
+    in inference form: a batch norm by its running statistics, dropout not at all. What they differentiate has that form
+    as well, so that derivatives are those of the numbers that come out: each of them that comes to a `gpuc.gradient`, and to
+    an op whose form matters, gets copies of all functions on the way. An entry that training calls goes on by the copy's
+    name with what it was; the loss says what it is evaluated as. It stands before `gpuc-autodiff`; elsewhere
+    `gpuc-expand-recipe` brings about the form.
+
+    Before:
+    ```mlir
+    func.func private @energy(%x: tensor<4xf64>) -> tensor<f64> {
+      %0 = gpuc.dropout %x p 0.5 id 1 : tensor<4xf64>
+      …
+    }
+    func.func @slope(%x: tensor<4xf64>) -> tensor<4xf64> attributes {gpuc.entry} {
+      %y, %dx = gpuc.gradient @energy(%x) wrt arguments [0] : (tensor<4xf64>) -> (tensor<f64>, tensor<4xf64>)
+    ```
+    After:
+    ```mlir
+    func.func private @energy_0(%x: tensor<4xf64>) -> tensor<f64> {
+      … // %x in place of the dropout
+    }
+    func.func @slope(%x: tensor<4xf64>) -> tensor<4xf64> attributes {gpuc.entry} {
+      %y, %dx = gpuc.gradient @energy_0(%x) wrt arguments [0] : (tensor<4xf64>) -> (tensor<f64>, tensor<4xf64>)
+    ```
+  }];
+}
+
 def CutScansPass : GpucPass<"gpuc-cut-scans"> {
   let summary = "Make a loop over chunks of time of a long loop over time";
   let description = [{

@@ -26,6 +26,7 @@
 #include "passes/recipe/StepBuilder.h"
 #include "passes/recipe/WeightMeans.h"
 #include "passes/train/EntryBuilder.h"
+#include "passes/train/InferenceForm.h"
 #include "passes/train/Owners.h"
 #include "passes/train/Shards.h"
 #include "passes/train/TrainStep.h"
@@ -44,12 +45,7 @@ constexpr int64_t kFirstInitialId = int64_t(1) << 27;
 /// Puts what they compute outside of training in place of ops like dropout, and leaves out what the model
 /// assigns: running statistics are training's to change.
 void toInference(func::FuncOp function) {
-  function.walk([](ir::TrainingOpInterface op) {
-    OpBuilder builder(op);
-    SmallVector<Value> results = op.buildInference(builder);
-    op->replaceAllUsesWith(results);
-    op->erase();
-  });
+  toInferenceForm(function);
   function.walk([](ir::AssignOp op) { op.erase(); });
 }
 
@@ -126,7 +122,7 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
     if (FlatSymbolRefAttr accuracy = recipe.getAccuracyAttr())
       parts.push_back({accuracy, {"correct", "correct_count"}});
     for (auto &[symbol, names] : parts) {
-      auto callee = module.lookupSymbol<func::FuncOp>(symbol.getAttr());
+      func::FuncOp callee = evaluatedAs(module, symbol);
       if (failed(inlineCalls(callee)))
         return failure();
       FailureOr<SmallVector<Value>> results = entry.append(callee);
@@ -141,6 +137,13 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
       made.setResultAttr(1, kCountsOnceAttr, once);
     toInference(made);
     return success();
+  }
+
+  /// The function that the recipe names, or its copy with gradients of what is computed outside of training.
+  static func::FuncOp evaluatedAs(ModuleOp module, FlatSymbolRefAttr symbol) {
+    auto function = module.lookupSymbol<func::FuncOp>(symbol.getAttr());
+    auto copy = function->getAttrOfType<FlatSymbolRefAttr>(kEvaluatedAsAttr);
+    return copy ? module.lookupSymbol<func::FuncOp>(copy.getAttr()) : function;
   }
 
   /// What is evaluated reads the running means of weights, if the recipe has them and does not say otherwise.

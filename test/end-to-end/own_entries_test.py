@@ -1,10 +1,12 @@
 """Functions that the recipe does not name are entries of the plan: in inference form, as predict is, with its precision and
 its weights. What does not come along is named."""
 
+import array
 import json
 import unittest
 
 from gpuc_tools import ToolTest
+from tensor_files import read_npy_bytes, write_npy
 
 MODEL = """module @own {
   gpuc.variable @w : tensor<3x4xf32> init uniform(bound = 0.5)
@@ -43,6 +45,45 @@ SLOPE = """func.func @slope(%x: tensor<?x4xf32> {gpuc.name = "x"}, %y: tensor<?x
     return %d : tensor<?x4xf32>
   }"""
 
+# With the running statistics of @init, y = x / √2, so that @energy is Σx² / 2, its gradient x, and @loss 3/2 · Σx².
+NORMED = """module @normed {
+  gpuc.variable @w : tensor<3xf64> init ones
+  gpuc.variable @mean kind statistic : tensor<3xf64> init zeros
+  gpuc.variable @variance kind statistic : tensor<3xf64> init ones
+  func.func private @energy(%x: tensor<?x3xf64>) -> tensor<f64> {
+    %w = gpuc.read @w : tensor<3xf64>
+    %m = gpuc.read @mean : tensor<3xf64>
+    %v = gpuc.read @variance : tensor<3xf64>
+    %y:5 = gpuc.batch_norm %x running %m, %v weight %w {eps = 1.0 : f64}
+        : (tensor<?x3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<3xf64>)
+        -> (tensor<?x3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<3xf64>)
+    gpuc.assign @mean, %y#1 : tensor<3xf64>
+    gpuc.assign @variance, %y#2 : tensor<3xf64>
+    %0 = gpuc.mul %y#0, %y#0 : tensor<?x3xf64>
+    %1 = gpuc.sum %0 dims [0, 1] : (tensor<?x3xf64>) -> tensor<f64>
+    return %1 : tensor<f64>
+  }
+  func.func @predict(%x: tensor<?x3xf64> {gpuc.name = "x"})
+      -> (tensor<f64> {gpuc.name = "energy"}, tensor<?x3xf64> {gpuc.name = "d"}) {
+    %e, %d = gpuc.gradient @energy(%x) wrt arguments [0] : (tensor<?x3xf64>) -> (tensor<f64>, tensor<?x3xf64>)
+    return %e, %d : tensor<f64>, tensor<?x3xf64>
+  }
+  func.func @slope(%x: tensor<?x3xf64> {gpuc.name = "x"}) -> (tensor<?x3xf64> {gpuc.name = "d"}) {
+    %e, %d = gpuc.gradient @energy(%x) wrt arguments [0] : (tensor<?x3xf64>) -> (tensor<f64>, tensor<?x3xf64>)
+    return %d : tensor<?x3xf64>
+  }
+  func.func @loss(%x: tensor<?x3xf64> {gpuc.name = "x"}) -> (tensor<f64>, tensor<f64>) {
+    %e, %d = call @predict(%x) : (tensor<?x3xf64>) -> (tensor<f64>, tensor<?x3xf64>)
+    %0 = gpuc.mul %d, %d : tensor<?x3xf64>
+    %1 = gpuc.sum %0 dims [0, 1] : (tensor<?x3xf64>) -> tensor<f64>
+    %2 = gpuc.add %e, %1 : tensor<f64>
+    %count = gpuc.constant 1.0 : tensor<f64>
+    return %2, %count : tensor<f64>, tensor<f64>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, optimizer = sgd(lr = 0.0) }
+}
+"""
+
 
 class OwnEntries(ToolTest):
     def compile(self, own, *flags, recipe=RECIPE):
@@ -72,6 +113,26 @@ class OwnEntries(ToolTest):
         entries, said = self.compile(SLOPE)
         self.assertEqual((entries, said), ({"init", "train_step", "eval_step", "predict", "slope"}, ""))
         self.assertNotEqual(set(self.output("slope", "d")[-64:]), {0})
+
+    def test_gradients_are_of_what_is_computed(self):
+        """By running statistics, as the value is, in prediction, evaluation and entries; by the batch's in training."""
+        x = [-1.5, 0.25, 2.0, 0.5, -0.75, 1.0, 1.25, -2.0, 0.125, 3.0, 1.0, -1.0]
+        squares = sum(number * number for number in x)
+        write_npy(self.path("x.npy"), "f64", [4, 3], x)
+        self.write("own.mlir", NORMED)
+
+        def output(entry, name):
+            self.output(entry, name, "--input=x=" + self.path("x.npy"))
+            return list(array.array("d", read_npy_bytes(self.path(f"{entry}/{name}.npy"))))
+
+        for flags in ([], ["-O0"], ["--check-numerics"]):
+            with self.subTest(flags):
+                self.gpuc("gpuc-compile", "own.mlir", "-o", "own.plan", *flags)
+                evaluated = {name: output(*name) for name in (("predict", "energy"), ("predict", "d"), ("slope", "d"),
+                                                              ("eval_step", "loss_sum"))}
+                self.assert_near(evaluated, {("predict", "energy"): [squares / 2], ("predict", "d"): x, ("slope", "d"): x,
+                                             ("eval_step", "loss_sum"): [1.5 * squares]}, 1e-12)
+                self.assertGreater(abs(output("train_step", "loss_sum")[0] - 1.5 * squares), 0.1)
 
     def test_without_a_recipe(self):
         """What nothing trains by is a function as any other."""
