@@ -161,8 +161,13 @@ std::string findRanksMisuse(const TrainOptions& options, const std::optional<Lau
 
 Result<int> train(const TrainOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);  // `gpuc-train … | head` trains on
-  const std::atomic<bool>& stop = listenForStop();
+  // Data may take minutes to check, and a pipe any time; ranks stop together, which takes a step.
+  if (options.communicator)
+    listenForStop();
+  else
+    endOnStop();
   GPUC_ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer, Trainer::create(options));
+  const std::atomic<bool>& stop = listenForStop();
   GPUC_ASSIGN_OR_RETURN(const TrainOutcome outcome, trainer->run(stop));
   return outcome == TrainOutcome::stopped ? kStoppedExitCode : 0;
 }

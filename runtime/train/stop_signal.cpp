@@ -26,14 +26,22 @@ void handleSignal(int) {
   stop_wanted = true;
 }
 
-}  // namespace
-
-const std::atomic<bool>& listenForStop() {
+void listen(void (*handler)(int)) {
   struct sigaction action = {};
-  action.sa_handler = handleSignal;
+  action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   for (int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+void endOnStop() {
+  listen([](int) { ::_exit(kStoppedExitCode); });
+}
+
+const std::atomic<bool>& listenForStop() {
+  listen(handleSignal);
   return stop_wanted;
 }
 

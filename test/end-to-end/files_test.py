@@ -191,6 +191,19 @@ class Files(ToolTest):
                                   # LeakSanitizer looks from a process of its own, which it cannot make either.
                                   env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
 
+    def test_a_signal_while_files_are_read(self):
+        """Nothing is there to be finished: a pipe that nobody writes into is no reason to go on waiting."""
+        os.mkfifo(self.path("pipe"))
+        for flags in (["pipe", "--data=synthetic:size=64"], ["model.plan", "--data=synthetic:size=64", "--variables=pipe"]):
+            for sent in (signal.SIGINT, signal.SIGTERM):
+                process = subprocess.Popen([os.path.join(BIN, "gpuc-train"), *flags], cwd=self.folder)
+                self.addCleanup(process.kill)
+                with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+                    while not any(line.startswith("SigCgt:") and int(line.split()[1], 16) >> (sent - 1) & 1 for line in status):
+                        status.seek(0)
+                process.send_signal(sent)
+                self.assertEqual(process.wait(timeout=60), 130)
+
     def test_files_that_are_cut_while_they_are_read(self):
         """A mapped file's bytes behind its new end are no longer there."""
         write_npy(self.path("x.npy"), "ui8", [64000, PIXELS], bytes(64000 * PIXELS))
