@@ -117,7 +117,8 @@ double laneShare(const ConvShape &shape, ConvMethod method) {
   case ConvMethod::subsampled: // Those of what is left.
     return 1;
   case ConvMethod::by_channels:
-    return share(shape.kind == ConvKind::input_gradient ? shape.groupInputs() : shape.groupOutputs());
+    return share(joinedGroups(shape) *
+                 (shape.kind == ConvKind::input_gradient ? shape.groupInputs() : shape.groupOutputs()));
   }
   llvm_unreachable("an eighth method");
 }
@@ -145,7 +146,7 @@ void countByChannels(const ConvShape &shape, double size, Work &work) {
   const double filter = static_cast<double>(shape.filterElements());
   const ChannelsCut cut = cutChannels(shape);
   const double times = static_cast<double>(isFilter ? cut.splits : cut.parts * cut.strips);
-  work.parts = shape.groups * cut.blocks *
+  work.parts = cut.groups * cut.blocks *
                (isFilter ? cut.input_blocks * cut.splits : cut.round_parts * cut.strips); // of a round
   work[Unit::flop] =
       2 * size * static_cast<double>(channelsProducts(shape)) / laneShare(shape, ConvMethod::by_channels);

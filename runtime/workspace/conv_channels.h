@@ -35,15 +35,27 @@ struct PackedPicture {
 };
 
 struct ChannelsCut {
-  int64_t lanes, blocks;  // channels of the result that a tile computes; how many such there are in a group
-  int64_t images, parts;  // a part of the batch
+  int64_t joined, groups;  // groups whose channels lie side by side as one's; how many such there are
+  int64_t lanes, blocks;   // channels of the result that a tile computes; how many such there are in a group
+  int64_t images, parts;   // a part of the batch
   int64_t strip_rows, strips;    // forward and input_gradient: rows of the result that a tile computes
   int64_t chunk;                 // likewise: channels whose filter is packed at once
-  int64_t inputs, input_blocks;  // filter_gradient: channels of the input that a tile computes
+  int64_t inputs, input_blocks;  // filter_gradient: channels of the input that a tile reads,
+  int64_t met;                   // and those that each output meets, fewer of joined groups
   int64_t splits;                // likewise: sums over some rows of a round each, which are then added up
   int64_t rounds, round_parts;   // parts that are packed at once, in one round after another
   PackedPicture x, y;
 };
+
+/// Channels of a group of the cut, the last of which may join fewer.
+constexpr int64_t inputsOf(const ConvShape& s, const ChannelsCut& cut, int64_t group) {
+  const int64_t channels = cut.joined * s.groupInputs();
+  return std::min(channels, s.in_channels - group * channels);
+}
+constexpr int64_t outputsOf(const ConvShape& s, const ChannelsCut& cut, int64_t group) {
+  const int64_t channels = cut.joined * s.groupOutputs();
+  return std::min(channels, s.out_channels - group * channels);
+}
 
 /// Bytes of a row of the packed filter, and of the sums: four vectors of the widest kind.
 inline constexpr int64_t kChannelsRowBytes = 256;
@@ -67,15 +79,35 @@ constexpr int64_t wholeVectors(int64_t most, int64_t vector) {
   return part;
 }
 
+/// How many groups of few channels fill a vector of 64 bytes together, if that is more than one: of as many
+/// inputs as outputs, which are a multiple of the narrowest vector's lanes in f32.
+constexpr int64_t joinedGroups(const ConvShape& s) {
+  const int64_t channels = s.groupInputs(), vector = 64 / sizeOf(computedType(s.type));
+  const bool is_part = (channels == 4 || channels == 8) && channels < vector;
+  return is_part && channels == s.groupOutputs() ? std::min(vector / channels, s.groups) : 1;
+}
+
+/// The same with such groups as one, the last one filled up. Its filter would be mostly 0.
+constexpr ConvShape joinedShape(const ConvShape& s) {
+  const int64_t joined = joinedGroups(s);
+  if (joined == 1) return s;
+  ConvShape shape = s;
+  shape.groups = (s.groups + joined - 1) / joined;
+  shape.in_channels = shape.out_channels = shape.groups * joined * s.groupInputs();
+  return shape;
+}
+
 /// Blocks of lanes are of nearly equal size, so that threads which take as many tiles have as much to do.
-constexpr ChannelsCut cutChannels(const ConvShape& s) {
+constexpr ChannelsCut cutChannels(const ConvShape& shape) {
   constexpr int64_t kFewImages = 4, kWantedTiles = 16, kFewTiles = 8, kLeastSplitPixels = 256,
                     kLeastTilePixels = 128;
+  const ConvShape s = joinedShape(shape);
   const int64_t bytes = sizeOf(computedType(s.type)), vector = 64 / bytes;
   const bool to_input = s.kind == ConvKind::input_gradient, to_filter = s.kind == ConvKind::filter_gradient;
   const int64_t results = to_input ? s.groupInputs() : s.groupOutputs();
   const int64_t depth = to_input ? s.groupOutputs() : s.groupInputs();
   ChannelsCut cut{};
+  cut.joined = joinedGroups(shape), cut.groups = s.groups;
   cut.lanes = ceilToMultiple(evenConvPart(results, kChannelsRowBytes / bytes, vector), vector);
   cut.blocks = (results + cut.lanes - 1) / cut.lanes;
   const int64_t rows = to_input ? s.height.input : s.height.output;
@@ -102,6 +134,8 @@ constexpr ChannelsCut cutChannels(const ConvShape& s) {
   cut.chunk = wholeVectors(kChannelsFilterRows / s.taps(), vector);
   cut.inputs =
       std::min(wholeVectors(2 * kChannelsFilterRows / s.taps(), vector), ceilToMultiple(depth, vector));
+  if (cut.joined > 1) cut.chunk = cut.inputs = vector;
+  cut.met = cut.joined > 1 ? shape.groupInputs() : cut.inputs;
   cut.input_blocks = (s.groupInputs() + cut.inputs - 1) / cut.inputs;
   const int64_t stride = s.width.stride;
   const bool one_phase = !to_input && s.width.kernel == 1 && s.width.low % stride == 0;
@@ -135,12 +169,12 @@ constexpr int64_t channelsPackedElements(const ConvShape& s) {
   const ChannelsCut cut = cutChannels(s);
   const int64_t x = s.kind == ConvKind::input_gradient ? 0 : cut.x.elements();
   const int64_t y = s.kind == ConvKind::forward ? 0 : cut.y.elements();
-  return s.groups * cut.round_parts * (x + y);
+  return cut.groups * cut.round_parts * (x + y);
 }
 
 /// Of one tile of the filter's gradient.
 constexpr int64_t channelsSumElements(const ConvShape& s, const ChannelsCut& cut) {
-  return cut.inputs * s.taps() * cut.lanes;
+  return cut.met * s.taps() * cut.lanes;
 }
 
 /// Whether sums of the filter's gradient lie in the workspace until the last phase.
@@ -151,7 +185,7 @@ constexpr bool keepsChannelsSums(const ConvShape& s, const ChannelsCut& cut) {
 /// The packed pictures, and behind them such sums.
 constexpr int64_t channelsWorkspaceElements(const ConvShape& s) {
   const ChannelsCut cut = cutChannels(s);
-  const int64_t tiles = s.groups * cut.blocks * cut.input_blocks;
+  const int64_t tiles = cut.groups * cut.blocks * cut.input_blocks;
   return channelsPackedElements(s) +
          (keepsChannelsSums(s, cut) ? cut.splits * tiles * channelsSumElements(s, cut) : 0);
 }

@@ -50,8 +50,25 @@ constexpr bool paysByFewChannels(const ConvShape& shape) {
   return !by_images && used > (isStrided(s) ? kHalf : row_lanes);
 }
 
+/// Groups of four and eight channels, side by side: where images do not fill the lanes, by strides, and on
+/// rows of one vector or that leave more lanes idle; for the filter's gradient by strides, and of eight
+/// channels, always.
+constexpr bool paysByJoinedGroups(const ConvShape& shape) {
+  constexpr int64_t kEight = 8, kMostLanesUsed = 75;
+  const bool is_filter = shape.kind == ConvKind::filter_gradient;
+  if (is_filter && shape.groupInputs() == kEight) return true;
+  const ConvShape s = correlationOf(shape);
+  const bool may_be_by_images =
+      shape.kind == ConvKind::forward || (shape.kind == ConvKind::input_gradient && !isStrided(shape));
+  if (may_be_by_images && isModest(s) && fitsImages(s)) return false;
+  const int64_t lanes = 64 / sizeOf(computedType(s.type));
+  return isStrided(shape) || s.width.output <= lanes || lanesUsed(s.width.output, s) < kMostLanesUsed;
+}
+
 constexpr bool paysByChannels(const ConvShape& shape) {
-  constexpr int64_t kLeastChannels = 8;
+  constexpr int64_t kLeastChannels = 8, kFewTaps = 4;
+  if (joinedGroups(shape) > 1 && shape.taps() > kFewTaps)
+    return paysByJoinedGroups(shape) && fitsChannels(shape);
   const int64_t fewest = std::min(shape.groupInputs(), shape.groupOutputs());
   if (fewest < kLeastChannels || !fitsChannels(shape)) return false;
   return fewest >= kManyChannels || paysByFewChannels(shape);

@@ -28,10 +28,12 @@ constexpr std::optional<GradientTiles> convGradientTiles(const ConvShape& shape)
   if (shape.kind != ConvKind::filter_gradient || shape.type != DataType::f32) return std::nullopt;
   const ConvShape s = paysSubsampled(shape) ? subsampledShape(shape) : shape;
   GradientTiles tiles;
+  int64_t of_groups = 1;  // that a tile may have
   tiles.rows = s.out_channels, tiles.columns = s.patchRows();
   if (convMethod(s) == ConvMethod::by_channels) {
     const ChannelsCut cut = cutChannels(s);
-    tiles.tile_rows = cut.lanes, tiles.tile_columns = cut.inputs * s.taps();
+    tiles.tile_rows = cut.lanes, tiles.tile_columns = cut.met * s.taps();
+    of_groups = cut.joined;
   } else if (convFilterParts(s) > 0) {  // whole rows, which adjoin
     tiles.tile_rows = convSumElements(s) / s.patchRows(), tiles.tile_columns = s.patchRows();
     tiles.stride = s.patchRows();
@@ -43,10 +45,10 @@ constexpr std::optional<GradientTiles> convGradientTiles(const ConvShape& shape)
   } else {
     return std::nullopt;
   }
-  tiles.tile_rows = std::min(tiles.tile_rows, s.groupOutputs());
+  tiles.tile_rows = std::min(tiles.tile_rows, of_groups * s.groupOutputs());
   tiles.tile_columns = std::min(tiles.tile_columns, s.patchRows());
   tiles.stride = ceilToMultiple(tiles.tile_columns, 16);
-  const bool across_groups = s.groups > 1 && s.groupOutputs() % tiles.tile_rows != 0;
+  const bool across_groups = s.groups > 1 && of_groups * s.groupOutputs() % tiles.tile_rows != 0;
   return across_groups ? std::nullopt : std::optional(tiles);
 }
 

@@ -206,13 +206,62 @@ TEST(ConvChannels, FewChannels) {
   }
 }
 
+/// All three convolutions, of f32 by channels if `pays`.
+void checkJoined(ConvShape shape, uint64_t seed, bool pays = true) {
+  ASSERT_TRUE(countWindows(shape));
+  SCOPED_TRACE(describe(shape));
+  EXPECT_GT(joinedGroups(shape), 1);
+  for (ConvKind kind : kKinds) {
+    shape.kind = kind;
+    if (pays) EXPECT_EQ(convMethod(shape), ConvMethod::by_channels);
+    for (DataType type : {DataType::f32, DataType::f64}) {
+      shape.type = type;
+      auto check = [&]<typename T>(T) {
+        GuardedConv<T> problem(shape, seed);
+        problem.x()[3] = std::numeric_limits<T>::quiet_NaN();  // which stays in its group
+        run(shape, problem, 2, seed);
+        EXPECT_EQ(problem.firstError(), "");
+      };
+      type == DataType::f32 ? check(0.f) : check(0.0);
+    }
+    shape.type = DataType::f32;
+  }
+}
+
+// Groups of four and eight channels that fill vectors together, the last vector or not; too few for one; by
+// strides, with dilation, wide padding, several rounds; one image, and filters of many taps.
+TEST(ConvChannels, GroupsSideBySide) {
+  for (int64_t channels : {4, 8})
+    for (int64_t groups : {2, 3, 4, 5, 7, 8})
+      checkJoined(makeShape(groups, channels * groups, channels * groups, same(9, 2), same(7, 2), groups),
+                  static_cast<uint64_t>(60 + groups));
+  checkJoined(makeShape(3, 56, 56, same(6), same(13), 7), 70);
+  checkJoined(makeShape(1, 28, 28, same(5), same(20), 7), 71);
+  checkJoined(makeShape(2, 40, 40, axis(15, 5, 2, 2, 2), axis(14, 7, 3, 3, 3), 5), 72);
+  checkJoined(makeShape(2, 24, 24, axis(11, 3, 2, 2, 1, 2), axis(12, 4, 2, 5, 4), 6), 73);
+  checkJoined(makeShape(2, 32, 32, axis(9, 8, 1, 3, 4), axis(9, 8, 1, 4, 3), 4), 74);  // 64 taps
+  ConvShape rounds = makeShape(9, 128, 128, same(33, 2), same(35, 2), 16);
+  checkJoined(rounds, 75);
+  ASSERT_TRUE(countWindows(rounds));
+  EXPECT_GT(cutChannels(rounds).rounds, 1);
+}
+
+TEST(ConvChannels, GroupsThatStayApart) {
+  checkJoined(makeShape(16, 56, 56, same(13), same(13), 7), 76, false);  // forward an image in each lane
+  for (const ConvShape& shape :
+       {makeShape(2, 32, 64, same(9, 2), same(9, 2), 4), makeShape(2, 24, 24, same(9, 2), same(9, 2), 4),
+        makeShape(2, 8, 8, same(9, 2), same(9, 2))})
+    EXPECT_EQ(joinedGroups(shape), 1);
+}
+
 /// Shapes with several tiles in each phase.
 std::vector<ConvShape> shapesOfTiles() {
   std::vector<ConvShape> shapes;
   for (ConvKind kind : kKinds)
     for (ConvShape shape :
          {makeShape(5, 70, 90, same(2), same(2)), makeShape(40, 33, 40, same(6, 2), same(6)),
-          makeShape(6, 66, 80, same(16), same(12), 2), makeShape(9, 48, 72, same(17, 2), same(15, 2), 4)}) {
+          makeShape(6, 66, 80, same(16), same(12), 2), makeShape(5, 52, 52, same(37, 2), same(33, 2), 13),
+          makeShape(9, 48, 72, same(17, 2), same(15, 2), 4)}) {
       shape.kind = kind;
       EXPECT_TRUE(countWindows(shape) && paysByChannels(shape));
       shapes.push_back(shape);

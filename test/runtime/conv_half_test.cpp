@@ -160,7 +160,9 @@ TEST(ConvHalf, FewChannels) {
 TEST(ConvHalf, ByChannels) {
   for (ConvShape shape : {makeShape(5, 33, 70, axis(4, 3, 1, 1, 1), axis(5, 3, 2, 1, 1)),
                           makeShape(3, 64, 32, axis(2, 3, 1, 1, 1), axis(2, 3, 1, 1, 1)),
-                          makeShape(5, 27, 60, axis(9, 3, 2, 1, 1), axis(10, 3, 2, 1, 1), 3)}) {
+                          makeShape(5, 27, 60, axis(9, 3, 2, 1, 1), axis(10, 3, 2, 1, 1), 3),
+                          makeShape(3, 40, 40, axis(9, 3, 2, 1, 1), axis(10, 3, 2, 1, 1), 5),
+                          makeShape(3, 28, 28, axis(9, 3, 1, 1, 1), axis(10, 5, 1, 2, 2), 7)}) {
     ASSERT_TRUE(countWindows(shape) && paysByChannels(shape));
     checkAll(shape, 36, 2);
   }

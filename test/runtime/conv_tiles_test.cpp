@@ -23,7 +23,7 @@ ConvShape filterGradient(ConvShape shape) {
 
 /// With what ends them: by channels in one go, with splits, with rounds, of 5x5; by patches in one go, of one
 /// tap either way around; in parts that are added up, by patches, one tap, rows, outputs, depthwise; one tap
-/// by strides; groups.
+/// by strides; groups, apart and side by side.
 std::vector<ConvShape> shapesOfTiles() {
   std::vector<ConvShape> shapes;
   for (const ConvShape& shape :
@@ -35,7 +35,8 @@ std::vector<ConvShape> shapesOfTiles() {
         makeShape(4, 3, 70, axis(30, 7, 2, 3, 3), axis(30, 7, 2, 3, 3)),
         makeShape(5, 6, 16, axis(12, 5), axis(12, 5)), makeShape(5, 600, 600, same(9), same(9), 600),
         makeShape(3, 64, 128, axis(14, 1, 2), axis(14, 1, 2)), makeShape(6, 64, 256, same(7), same(7), 2),
-        makeShape(1, 2, 500, axis(1, 1), axis(1, 1))})
+        makeShape(1, 2, 500, axis(1, 1), axis(1, 1)), makeShape(6, 28, 28, same(9, 2), same(7, 2), 7),
+        makeShape(5, 40, 40, same(33, 2), same(33, 2), 5), makeShape(2, 12, 12, same(7), same(7), 3)})
     shapes.push_back(filterGradient(shape));
   return shapes;
 }

@@ -21,18 +21,18 @@ class ChannelsTile {
       : problem_(problem), operands_(operands), cut_(problem.channels.cut) {
     const ConvShape& s = problem.shape;
     to_input_ = s.kind == ConvKind::input_gradient;
-    const int64_t results = to_input_ ? s.groupInputs() : s.groupOutputs();
     const int64_t places = cut_.strips * cut_.round_parts, within = tile % (places * cut_.blocks);
-    const bool is_even = results % cut_.lanes == 0;
+    const bool is_even = (to_input_ ? s.groupInputs() : s.groupOutputs()) % cut_.lanes == 0;
     const int64_t place = is_even ? within % places : within / cut_.blocks;
     first_ = (is_even ? within / places : within % cut_.blocks) * cut_.lanes;
     strip_ = place % cut_.strips * cut_.strip_rows;
     round_part_ = place / cut_.strips;
     tile /= places * cut_.blocks;
-    group_ = tile % s.groups;
-    part_ = tile / s.groups * cut_.round_parts + round_part_;
-    results_ = std::min(cut_.lanes, results - first_);
-    depth_ = to_input_ ? s.groupOutputs() : s.groupInputs();
+    group_ = tile % cut_.groups;
+    part_ = tile / cut_.groups * cut_.round_parts + round_part_;
+    const int64_t inputs = inputsOf(s, cut_, group_), outputs = outputsOf(s, cut_, group_);
+    results_ = std::min(cut_.lanes, (to_input_ ? inputs : outputs) - first_);
+    depth_ = cut_.joined > 1 ? cut_.met : to_input_ ? outputs : inputs;
     rows_ = std::min(cut_.strip_rows, (to_input_ ? s.height.input : s.height.output) - strip_);
     images_ = std::min(cut_.images, s.batch - part_ * cut_.images);
   }
@@ -56,16 +56,31 @@ class ChannelsTile {
   void packFilter(int64_t channel, int64_t channels) {
     const ConvShape& s = problem_.shape;
     const TypedVectorKernels<S>& kernels = problem_.vector_kernels->of<S>();
-    const S* filter = static_cast<const S*>(operands_.b) + filterOffset(s, group_);
+    const S* filter = static_cast<const S*>(operands_.b) + filterOffset(s, group_ * cut_.joined);
     const int64_t taps = s.taps(), row = s.patchRows();
     if (!to_input_)
       return kernels.transpose(
           {results_, channels * taps, filter + first_ * row + channel * taps, row, filter_, cut_.lanes});
+    if (cut_.joined > 1) return packJoinedFilter(filter);
     if (taps == 1 && results_ == cut_.lanes)  // it lies so already
       return kernels.widen({channels, results_, filter + channel * row + first_, row, filter_, cut_.lanes});
     for (int64_t i = 0; i < channels; ++i)
       kernels.transpose({results_, taps, filter + (channel + i) * row + first_ * taps, taps,
                          filter_ + i * taps * cut_.lanes, cut_.lanes});
+  }
+
+  /// The same of x's cotangent from groups side by side: each of a group's outputs has its filter of all
+  /// inputs in their lanes.
+  void packJoinedFilter(const S* filter) {
+    constexpr int64_t kMostRow = 8 * kMostChannelsTaps;
+    const int64_t inputs = cut_.met, taps = problem_.shape.taps();
+    T row[kMostRow];
+    for (int64_t result = 0; result < results_; ++result) {
+      problem_.vector_kernels->of<S>().widen({1, inputs * taps, filter + result * inputs * taps, 0, row, 0});
+      T* to = filter_ + result % inputs * taps * cut_.lanes + result / inputs * inputs;
+      for (int64_t tap = 0; tap < taps; ++tap, to += cut_.lanes)
+        for (int64_t input = 0; input < inputs; ++input) to[input] = row[input * taps + tap];
+    }
   }
 
   void addProducts(int64_t channel, int64_t channels) {
@@ -80,9 +95,11 @@ class ChannelsTile {
         ProductRun products[kMostChannelsTaps];
         const int64_t count = findProducts(strip_ + row, static_cast<int64_t>(run), channels, products);
         const auto [first, columns] = taps.runs[run];
-        problem_.patch_kernels->of<S>().channels.termsAlong(
+        const TypedChannelKernels<S>& kernels = problem_.patch_kernels->of<S>().channels;
+        (cut_.joined > 1 ? kernels.groupTermsAlong : kernels.termsAlong)(
             {.rows = columns * images_,
              .columns = results_,
+             .group = cut_.met,
              .terms = products,
              .term_count = count,
              .a = pixels,
@@ -126,10 +143,11 @@ class ChannelsTile {
     const int64_t all_pixels = to_input_ ? s.inputPixels() : s.outputPixels();
     const int64_t width = to_input_ ? s.width.input : s.width.output;
     const int64_t first_pixel = strip_ * width, pixels = rows_ * width;
-    const int64_t channel = group_ * (to_input_ ? s.groupInputs() : s.groupOutputs()) + first_;
+    const int64_t channel = group_ * cut_.joined * (to_input_ ? s.groupInputs() : s.groupOutputs()) + first_;
     for (int64_t i = 0; i < images_; ++i) {
       const int64_t image = part_ * cut_.images + i;
-      const int64_t offset = to_input_ ? inputOffset(s, image, group_) : outputOffset(s, image, group_);
+      const int64_t group = group_ * cut_.joined;
+      const int64_t offset = to_input_ ? inputOffset(s, image, group) : outputOffset(s, image, group);
       S* result = static_cast<S*>(operands_.c) + offset + first_ * all_pixels + first_pixel;
       problem_.patch_kernels->of<S>().channels.unpack(
           {.channels = results_,

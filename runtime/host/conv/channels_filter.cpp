@@ -22,20 +22,22 @@ class ChannelsFilterTile {
  public:
   using T = Computed<S>;
 
-  /// Tiles count blocks of inputs first, then of outputs, then groups, then splits, then rounds.
-  ChannelsFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile)
-      : problem_(problem), operands_(operands), cut_(problem.channels.cut), tile_(tile) {
+  /// Tiles count blocks of inputs first, then of outputs, then splits, then groups, whose pictures a thread
+  /// has packed likewise, then rounds.
+  ChannelsFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile, int64_t splits)
+      : problem_(problem), operands_(operands), cut_(problem.channels.cut) {
     const ConvShape& s = problem.shape;
-    input_ = tile % cut_.input_blocks * cut_.inputs;
-    tile /= cut_.input_blocks;
-    output_ = tile % cut_.blocks * cut_.lanes;
-    tile /= cut_.blocks;
-    group_ = tile % s.groups;
-    tile /= s.groups;
-    split_ = tile % cut_.splits;
-    round_ = tile / cut_.splits;
-    inputs_ = std::min(cut_.inputs, s.groupInputs() - input_);
-    outputs_ = std::min(cut_.lanes, s.groupOutputs() - output_);
+    const int64_t blocks = cut_.input_blocks * cut_.blocks, block = tile % blocks;
+    tile /= blocks;
+    input_ = block % cut_.input_blocks * cut_.inputs;
+    output_ = block / cut_.input_blocks * cut_.lanes;
+    split_ = tile % splits;
+    tile /= splits;
+    group_ = tile % cut_.groups;
+    round_ = tile / cut_.groups;
+    sum_ = group_ * blocks + block;
+    inputs_ = std::min(cut_.met, s.groupInputs() - input_);
+    outputs_ = std::min(cut_.lanes, outputsOf(s, cut_, group_) - output_);
   }
 
   void compute() {
@@ -48,7 +50,7 @@ class ChannelsFilterTile {
     if (!keeps) leave();
   }
 
-  /// Of a tile of the first split: ((split 0 + split 1) + split 2) + …
+  /// Of tiles without splits: ((split 0 + split 1) + split 2) + …
   void addUp() {
     alignas(64) std::byte sum_scratch[2 * kChannelsFilterRows * kChannelsRowBytes];
     const ConvShape& s = problem_.shape;
@@ -65,9 +67,9 @@ class ChannelsFilterTile {
  private:
   T* splitSums(int64_t split) const {
     const ConvShape& s = problem_.shape;
-    const int64_t tiles = s.groups * cut_.blocks * cut_.input_blocks, tile = split * tiles + tile_ % tiles;
+    const int64_t sums = cut_.groups * cut_.blocks * cut_.input_blocks;
     return static_cast<T*>(operands_.workspace) + channelsPackedElements(s) +
-           tile * channelsSumElements(s, cut_);
+           (split * sums + sum_) * channelsSumElements(s, cut_);
   }
 
   /// The sums to the gradient, or to whoever takes them.
@@ -75,8 +77,8 @@ class ChannelsFilterTile {
     if constexpr (!kIsWidened<S>)
       if (problem_.update.compute) return handOn();
     const ConvShape& s = problem_.shape;
-    S* to =
-        static_cast<S*>(operands_.c) + filterOffset(s, group_) + output_ * s.patchRows() + input_ * s.taps();
+    S* to = static_cast<S*>(operands_.c) + filterOffset(s, group_ * cut_.joined) + output_ * s.patchRows() +
+            input_ * s.taps();
     unpack(to, s.patchRows());
     if constexpr (!kIsWidened<S>) passOn(problem_, operands_, tileAt(to, s.patchRows()));
   }
@@ -92,7 +94,7 @@ class ChannelsFilterTile {
 
   GradientTile<T> tileAt(T* sums, int64_t stride) const {
     const ConvShape& s = problem_.shape;
-    return {.row = group_ * s.groupOutputs() + output_,
+    return {.row = group_ * cut_.joined * s.groupOutputs() + output_,
             .column = input_ * s.taps(),
             .rows = outputs_,
             .columns = inputs_ * s.taps(),
@@ -149,7 +151,7 @@ class ChannelsFilterTile {
     const ConvShape& s = problem_.shape;
     const int64_t part_of_all = group_ * cut_.round_parts + part_;
     const T* x = static_cast<const T*>(operands_.workspace);
-    const T* y = x + s.groups * cut_.round_parts * cut_.x.elements();
+    const T* y = x + cut_.groups * cut_.round_parts * cut_.x.elements();
     x += part_of_all * cut_.x.elements() + cut_.x.offset(input_, images_);
     y += part_of_all * cut_.y.elements() + cut_.y.offset(output_, images_);
     for (int64_t i = 0; i < s.height.kernel; ++i)
@@ -157,18 +159,20 @@ class ChannelsFilterTile {
         ProductRun products[kMostPieces];
         const int64_t product_count = findProducts(pieces, count, i, j, products);
         if (product_count == 0) continue;
-        problem_.patch_kernels->of<S>().channels.rowsAlong(
-            {.rows = inputs_,
-             .columns = outputs_,
-             .terms = products,
-             .term_count = product_count,
-             .a = x,
-             .a_step = cut_.x.width(input_),
-             .b = y,
-             .b_step = cut_.y.width(output_),
-             .sums = sums_ + (i * s.width.kernel + j) * cut_.lanes,
-             .sums_row = s.taps() * cut_.lanes,
-             .accumulate = true});
+        const TypedChannelKernels<S>& kernels = problem_.patch_kernels->of<S>().channels;
+        (cut_.joined > 1 ? kernels.groupRowsAlong
+                         : kernels.rowsAlong)({.rows = inputs_,
+                                               .columns = outputs_,
+                                               .group = cut_.met,
+                                               .terms = products,
+                                               .term_count = product_count,
+                                               .a = x,
+                                               .a_step = cut_.x.width(input_),
+                                               .b = y,
+                                               .b_step = cut_.y.width(output_),
+                                               .sums = sums_ + (i * s.width.kernel + j) * cut_.lanes,
+                                               .sums_row = s.taps() * cut_.lanes,
+                                               .accumulate = true});
       }
   }
 
@@ -193,19 +197,19 @@ class ChannelsFilterTile {
   const ConvProblem& problem_;
   const ConvOperands& operands_;
   const ChannelsCut& cut_;
-  int64_t tile_, round_, split_, group_, input_, inputs_, output_, outputs_;
+  int64_t round_, split_, group_, sum_, input_, inputs_, output_, outputs_;
   int64_t part_ = 0, images_ = 0;  // part_: of the round
   T* sums_ = nullptr;
 };
 
 template <typename S>
 void computeChannelsFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
-  ChannelsFilterTile<S>(problem, operands, tile).compute();
+  ChannelsFilterTile<S>(problem, operands, tile, problem.channels.cut.splits).compute();
 }
 
 template <typename S>
 void sumChannelsFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
-  ChannelsFilterTile<S>(problem, operands, tile).addUp();
+  ChannelsFilterTile<S>(problem, operands, tile, 1).addUp();
 }
 
 }  // namespace

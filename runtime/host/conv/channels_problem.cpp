@@ -90,8 +90,8 @@ void findPlaces(const ConvShape& s, ChannelsProblem& channels) {
 /// Channels that one tile packs.
 constexpr int64_t kPackedChannels = 64;
 
-int64_t packTiles(const ConvShape& s, const ChannelsCut& cut, const PackedPicture& picture) {
-  return s.groups * cut.round_parts * ((picture.channels + kPackedChannels - 1) / kPackedChannels);
+int64_t packTiles(const ChannelsCut& cut, const PackedPicture& picture) {
+  return cut.groups * cut.round_parts * ((picture.channels + kPackedChannels - 1) / kPackedChannels);
 }
 
 /// Some channels of all images of a part. Tiles count those of one round.
@@ -100,16 +100,18 @@ void packPart(const ConvProblem& problem, const PackedPicture& picture, bool is_
               Computed<S>* packed, int64_t round, int64_t tile) {
   const ConvShape& s = problem.shape;
   const ChannelsProblem& channels = problem.channels;
+  const ChannelsCut& cut = channels.cut;
   const int64_t blocks = (picture.channels + kPackedChannels - 1) / kPackedChannels;
   const int64_t channel = tile % blocks * kPackedChannels;
   tile /= blocks;
-  const int64_t round_parts = channels.cut.round_parts;
+  const int64_t round_parts = cut.round_parts;
   const int64_t part = tile % round_parts, group = tile / round_parts;
   const int64_t first = (round * round_parts + part) * picture.images;
   const int64_t images = std::min(picture.images, s.batch - first);  // none in the last round, perhaps
-  const int64_t group_channels = is_x ? s.groupInputs() : s.groupOutputs();
+  const int64_t group_channels = is_x ? inputsOf(s, cut, group) : outputsOf(s, cut, group);
   const int64_t pixels = is_x ? s.inputPixels() : s.outputPixels();
-  const int64_t offset = is_x ? inputOffset(s, first, group) : outputOffset(s, first, group);
+  const int64_t offset =
+      is_x ? inputOffset(s, first, group * cut.joined) : outputOffset(s, first, group * cut.joined);
   const int64_t image_stride = (is_x ? s.in_channels : s.out_channels) * pixels;
   const int64_t end = std::min(channel + kPackedChannels, picture.channels);
   constexpr int64_t kVector = kConvPackBytes / static_cast<int64_t>(sizeof(Computed<S>));
@@ -128,8 +130,8 @@ void packPart(const ConvProblem& problem, const PackedPicture& picture, bool is_
 }
 
 int64_t allPackTiles(const ConvShape& s, const ChannelsCut& cut) {
-  return (s.kind == ConvKind::input_gradient ? 0 : packTiles(s, cut, cut.x)) +
-         (s.kind == ConvKind::forward ? 0 : packTiles(s, cut, cut.y));
+  return (s.kind == ConvKind::input_gradient ? 0 : packTiles(cut, cut.x)) +
+         (s.kind == ConvKind::forward ? 0 : packTiles(cut, cut.y));
 }
 
 /// Tiles count those of x first, then those of y, then rounds. In the workspace x comes first, too.
@@ -142,10 +144,10 @@ void packChannels(const ConvProblem& problem, const ConvOperands& operands, int6
   tile %= allPackTiles(s, cut);
   if (s.kind != ConvKind::input_gradient) {
     const void* x = s.kind == ConvKind::forward ? operands.a : operands.b;
-    const int64_t tiles = packTiles(s, cut, cut.x);
+    const int64_t tiles = packTiles(cut, cut.x);
     if (tile < tiles) return packPart<S>(problem, cut.x, true, static_cast<const S*>(x), packed, round, tile);
     tile -= tiles;
-    packed += s.groups * cut.round_parts * cut.x.elements();
+    packed += cut.groups * cut.round_parts * cut.x.elements();
   }
   packPart<S>(problem, cut.y, false, static_cast<const S*>(operands.a), packed, round, tile);
 }
@@ -167,7 +169,7 @@ void cutForChannels(ConvProblem& problem) {
   const bool to_filter = s.kind == ConvKind::filter_gradient;
   const int64_t packs = allPackTiles(s, cut);
   const double packed = static_cast<double>(channelsPackedElements(s)) / static_cast<double>(packs);
-  const int64_t results = s.groups * cut.blocks * (to_filter ? cut.input_blocks : 1);
+  const int64_t results = cut.groups * cut.blocks * (to_filter ? cut.input_blocks : 1);
   const int64_t tiles = results * (to_filter ? cut.splits : cut.round_parts * cut.strips);
   const double flops = 2 * static_cast<double>(channelsProducts(s)) / static_cast<double>(tiles * cut.rounds);
   const double filter = static_cast<double>(s.filterElements()) / static_cast<double>(results);

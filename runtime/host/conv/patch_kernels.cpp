@@ -6,6 +6,7 @@
 #include "runtime/host/conv/depthwise/plane_products.h"
 #include "runtime/host/conv/depthwise/plane_sums.h"
 #include "runtime/host/conv/filter_products.h"
+#include "runtime/host/conv/group_kernels.h"
 #include "runtime/host/conv/image_correlate.h"
 #include "runtime/host/conv/pack_images.h"
 #include "runtime/host/conv/patches.h"
@@ -32,7 +33,8 @@ constexpr TypedPatchKernels<S> kKernels = {
     scatterPatches<Computed<S>>,
     {packStrip<S>, correlate<S>, filterProducts<Computed<S>>, outputProducts<Computed<S>>},
     {packImages<S>, correlateImages<Computed<S>>, unpackImages<S>},
-    {packPixels<S>, pixelProducts<true, Computed<S>>, pixelProducts<false, Computed<S>>, unpackPixels<S>},
+    {packPixels<S>, pixelProducts<true, Computed<S>>, pixelProducts<false, Computed<S>>,
+     groupTermsAlong<Computed<S>>, groupRowsAlong<Computed<S>>, unpackPixels<S>},
     kPlanes<Computed<S>>,
     spreadPixels<S>,
     takePixels<S, S>,

@@ -156,6 +156,7 @@ struct ProductRun {
 template <typename T>
 struct PixelProducts {
   int64_t rows, columns;
+  int64_t group;  // channels of a group, where columns are groups side by side
   const ProductRun* terms;
   int64_t term_count;
   const T* a;
@@ -192,11 +193,20 @@ struct UnpackedPixels {
   int64_t channel_stride;
 };
 
+/// Of groups side by side a column meets the terms of its own group alone, which begin at g = column / group
+/// · group; runs have `group` terms each along terms, and along rows a row of sums is one of those:
+///   sums[row, column] (+)= Σ over runs and i < group of a[run.a + row · a_step + g + i] · b[run.b + i ·
+///   b_step
+///     + column];
+///   sums[i, column] (+)= Σ over runs and their d of a[run.a + d · a_step + g + i] · b[run.b + d · b_step +
+///     column], of a group of four d that are even and odd in two sums.
 template <typename S>
 struct TypedChannelKernels {
   void (*pack)(const PackedPixels<S>& p);
   void (*termsAlong)(const PixelProducts<Computed<S>>& p);  // a row's terms lie side by side
   void (*rowsAlong)(const PixelProducts<Computed<S>>& p);   // the rows of a term do
+  void (*groupTermsAlong)(const PixelProducts<Computed<S>>& p);
+  void (*groupRowsAlong)(const PixelProducts<Computed<S>>& p);
   void (*unpack)(const UnpackedPixels<S>& p);
 };
 
