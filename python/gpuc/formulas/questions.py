@@ -4,6 +4,7 @@ import contextlib
 import math
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn import functional as F
 from torch.nn.modules import transformer
 
@@ -71,9 +72,27 @@ def corrcoef(input):
     return (own / scale[:, None] / scale).clip(-1, 1)
 
 
+ARANGE, TOLIST = torch.arange, FakeTensor.tolist
+
+
+def arange(*args, **kwargs):
+    """Whose numbers are known, as of the dimensions that a loss sums over: torch.arange(2, x.dim()).tolist()."""
+    made = ARANGE(*args, **kwargs)
+    if args and all(type(each) is int for each in args) and kwargs.keys() <= {"device"}:
+        made.numbers_of_range = range(*args)
+    return made
+
+
+def tolist(self):
+    known = getattr(self, "numbers_of_range", None)
+    return list(known) if known is not None and self._version == 0 else TOLIST(self)
+
+
 @contextlib.contextmanager
 def without_questions():
     with contextlib.ExitStack() as undo:
+        put(undo, torch, "arange", arange)
+        put(undo, FakeTensor, "tolist", tolist)
         put(undo, torch.Tensor, "fill_diagonal_", fill_diagonal)
         put(undo, transformer, "_detect_is_causal_mask", is_said_to_be_causal)
         put(undo, F, "gaussian_nll_loss", gaussian_nll)
