@@ -53,6 +53,8 @@ public:
   }
   /// The same where it is known to be in `range`, in all lanes that exist.
   void setCoordinate(size_t group, mlir::Value first, Range range);
+  /// That of the first lane.
+  mlir::Value coordinateOf(size_t group) const { return coordinates_[group].first.expr.value(); }
   /// `group`'s coordinate counts up along the lanes; 1 for scalar code. Each vector lies at a multiple of
   /// `alignment` bytes, or of its own where these are fewer; 0: of an element's.
   void setLanes(size_t group, int64_t lanes, int64_t alignment = 0);

@@ -23,7 +23,8 @@ static bool mayHaveRowsBeside(const Kernel &kernel, const HostLoops &loops) {
   constexpr int64_t leastVectors = 3;
   const bool isRow = loops.laneGroup != HostLoops::none && !loops.rowGroups.empty() &&
                      kernel.groups[loops.laneGroup].extent >= leastVectors * loops.lanes;
-  return isRow && !hasWindows(kernel) && (kernel.form == Form::Elementwise || kernel.form == Form::Reduction);
+  return isRow && loops.squares.empty() && !hasWindows(kernel) &&
+         (kernel.form == Form::Elementwise || kernel.form == Form::Reduction);
 }
 
 HostKernelEmitter::HostKernelEmitter(func::FuncOp function, ImplicitLocOpBuilder &builder,
@@ -185,13 +186,13 @@ void HostKernelEmitter::forTiles(Body body) {
   });
 }
 
-void HostKernelEmitter::forRows(Body body) {
+void HostKernelEmitter::forRows(Body body, int64_t by) {
   if (loops_.rowGroups.empty())
     return body();
   Value step = rowNumber(RowNumber::RowsPerTile, loops_.rowsPerTile);
   Value first = arith::MulIOp::create(builder_, rowTile_, step);
   Value last = lesserOf(builder_, add(first, step), rowNumber(RowNumber::Rows, loops_.rows));
-  emitLoop(emitter_, first, last, 1, [&](Value row) {
+  emitLoop(emitter_, first, last, by, [&](Value row) {
     for (size_t group : llvm::reverse(loops_.rowGroups)) {
       if (group == loops_.rowGroups.front()) {
         emitter_.setCoordinate(group, row);
@@ -248,6 +249,8 @@ void HostKernelEmitter::forLanes(Value low, Value high, Range range, Body body) 
 }
 
 void HostKernelEmitter::forOutputs(Body body) {
+  if (!loops_.squares.empty())
+    return forSquares(body);
   forTiles([&] { forRows([&] { forLanes(body); }); });
 }
 

@@ -51,12 +51,23 @@ private:
   void forTiles(Body body);
   void forProductTiles(Body body);
   void prefetchRow(mlir::Value row, mlir::Value left, mlir::Value right);
-  void forRows(Body body);
+  /// Row by row, or the first of each `by` rows.
+  void forRows(Body body, int64_t by = 1);
   /// The tile's part of the lane group, range by range.
   void forLanes(Body body);
   /// From `low` to `high`, which are a multiple of the lanes apart or the end is the range's: by whole
   /// vectors, then what is left under a mask.
   void forLanes(mlir::Value low, mlir::Value high, Range range, Body body);
+  // Squares of what is read across (Squares.cpp).
+  void forSquares(Body body);
+  /// Of a reduction whose rows lie along the lanes: as many at a time as there are lanes.
+  void emitRowsOfSquares();
+  void reserveSquares();
+  /// Of what is kept of a square: what is read there at once.
+  int64_t lengthOfRow() const;
+  /// The rows from `row` on, of which the squares hold what begins at the lane `first`.
+  void forRowsOfSquare(mlir::Value row, mlir::Value first, Body body);
+  void transposeSquare(mlir::Value value, mlir::Value place, mlir::Value row, mlir::Value lane);
   Range wholeLanes() const { return {0, kernel_.groups[loops_.laneGroup].extent}; }
   void emitScatterAdd() override;
 
@@ -110,6 +121,7 @@ private:
   mlir::Value low_, high_; ///< The tile's part of the lane group, when that is parallel.
   using Place = std::pair<mlir::Value, mlir::Value>;    ///< A value, and the pointer to what is kept of it.
   llvm::SmallVector<llvm::SmallVector<Place, 1>> kept_; ///< By the sweep that stores them.
+  llvm::SmallVector<mlir::Value> squares_;              ///< Where HostLoops' are kept: on the stack.
   llvm::ArrayRef<Place> keeping_;                       ///< Of the present sweep.
   llvm::ArrayRef<unsigned> writing_;                    ///< Results of whole rows, of the present sweep.
 };

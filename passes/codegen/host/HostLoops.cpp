@@ -100,6 +100,34 @@ static bool readsAcross(const Kernel &kernel, size_t laneGroup, ArrayRef<size_t>
   });
 }
 
+/// The transposed operands of which elements that lie side by side are those of rows.
+static SmallVector<Value, 1> transposedAcross(const Kernel &kernel, const Group &lanes, const Group &rows) {
+  SmallVector<Value, 1> found;
+  for (auto transpose : kernel.body->getOps<TransposeOp>()) {
+    const ElementKind kind = elementKind(transpose.getType());
+    if (!isa<BlockArgument>(transpose.getOperand()) ||
+        shapeOf(transpose.getResult()) != ArrayRef(kernel.extents) ||
+        (kind != ElementKind::F32 && kind != ElementKind::F64))
+      continue;
+    const Affine address = linearAddress(movedIndex(transpose, kernel.everywhere),
+                                         shapeOf(transpose.getOperand()), kernel.space());
+    if (address.coefficients[rows.last] == 1 && address.coefficients[lanes.last] > 1)
+      found.push_back(transpose);
+  }
+  return found;
+}
+
+bool HostLoops::fallsIntoSquares(const Kernel &kernel) const {
+  constexpr int64_t mostOfRow = 1024; // elements, of which a reduction keeps as many rows as there are lanes
+  const Group &along = kernel.groups[laneGroup];
+  const bool isFolded =
+      kernel.form == Form::Reduction && along.role == Role::Ordered && along.extent <= mostOfRow &&
+      llvm::count_if(kernel.groups, [](const Group &group) { return group.role == Role::Ordered; }) == 1;
+  return (kernel.form == Form::Elementwise || isFolded) && along.extent % lanes == 0 &&
+         laneRanges.size() == 1 && kernel.groups[rowGroups.back()].extent % lanes == 0 &&
+         rowsPerTile % lanes == 0;
+}
+
 HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
   int64_t ordered = 1; // positions visited for each element of the tile
   for (auto [number, group] : llvm::enumerate(kernel.groups)) {
@@ -140,6 +168,8 @@ HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
     rowsPerTile = std::clamp<int64_t>(rows, 1, llvm::alignTo(rowsPerTile, lanes));
   if (kernel.form == Form::ScatterAdd)
     rowsPerTile = 1;
+  if (across && fallsIntoSquares(kernel))
+    squares = transposedAcross(kernel, kernel.groups[laneGroup], kernel.groups[rowGroups.back()]);
   tiles = llvm::divideCeil(rows, rowsPerTile) * chunks();
   picosecondsPerTile = perElement * chunk * rowsPerTile;
   grain = grainOf(picosecondsPerTile);

@@ -24,8 +24,12 @@ struct HostLoops {
   int64_t laneExtent = 1, chunk = 1; ///< Elements of the lane group, of which a tile takes `chunk`.
   int64_t tiles = 1, grain = 1;
   int64_t picosecondsPerTile = 1; ///< Estimated work, of a tile that is full.
+  /// What is read across, in whole squares of lanes by rows of the innermost of their groups; else nothing.
+  llvm::SmallVector<mlir::Value, 1> squares;
 
   HostLoops(const Kernel &kernel, const HostTarget &target);
+  /// Whether there are whole squares.
+  bool fallsIntoSquares(const Kernel &kernel) const;
   int64_t chunks() const { return llvm::divideCeil(laneExtent, chunk); }
 };
 

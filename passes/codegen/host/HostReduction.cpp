@@ -208,6 +208,8 @@ void HostKernelEmitter::emitColumns() {
 
 void HostKernelEmitter::emitReduction() {
   reserveKept();
+  if (!loops_.squares.empty())
+    return emitRowsOfSquares();
   // Of columns side by side, one after another would use a cache line of each row and leave the next ones.
   bool sideBySide = !foldsLanes() && loops_.laneGroup != HostLoops::none && kernel_.sweeps.size() == 1 &&
                     kernel_.sweeps.front().size() <= 2 &&

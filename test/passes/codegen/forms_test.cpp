@@ -194,6 +194,58 @@ TEST_P(FormsTest, TransposesSlicesAndReverses) {
   }
 }
 
+/// Two pictures' rows of channels: less their sum, and the sums. Read where they lie side by side, or
+/// transposed from planes of pixels.
+template <typename T>
+std::vector<std::vector<T>> centeredRows(const std::string &element, int64_t pixels, int64_t channels,
+                                         bool isTransposed, const std::vector<T> &x,
+                                         const HostTarget &target) {
+  std::string rows = tensor({2, pixels, channels}, element), sums = tensor({2, pixels}, element),
+              in = isTransposed ? tensor({2, channels, pixels}, element) : rows;
+  std::string taken =
+      isTransposed ? "%t = gpuc.transpose %a0 permutation [0, 2, 1] : (" + in + ") -> " + rows + "\n" : "";
+  taken += std::string("%0 = gpuc.neg ") + (isTransposed ? "%t" : "%a0") + " : " + rows + "\n";
+  TestKernel kernel({in}, {rows, sums},
+                    taken + "%1 = gpuc.sum %0 dims [2] : (" + rows + ") -> " + sums +
+                        "\n%2 = gpuc.broadcast %1 dims [0, 1] : " + sums + " to " + rows +
+                        "\n%3 = gpuc.sub %0, %2 : " + rows + "\ngpuc.yield %3, %1 : " + rows + ", " + sums,
+                    target);
+  auto results = kernel.run({Buffer::walled(x)});
+  return {results[0].template values<T>(), results[1].template values<T>()};
+}
+
+/// As planes of pixels become rows of channels.
+template <typename T>
+void checkSquares(const std::string &element, int64_t pixels, int64_t channels, const HostTarget &target) {
+  std::string in = tensor({2, channels, pixels}, element), out = tensor({2, pixels, channels}, element),
+              bias = tensor({channels}, element);
+  TestKernel kernel({in, bias}, {out, out},
+                    "%0 = gpuc.transpose %a0 permutation [0, 2, 1] : (" + in + ") -> " + out +
+                        "\n%1 = gpuc.broadcast %a1 dims [2] : " + bias + " to " + out +
+                        "\n%2 = gpuc.add %0, %1 : " + out + "\ngpuc.yield %0, %2 : " + out + ", " + out,
+                    target);
+  auto x = pattern<T>(2 * channels * pixels), b = pattern<T>(channels);
+  auto results = kernel.run({Buffer::walled(x), Buffer::of(b)});
+  auto y = results[0].template values<T>(), z = results[1].template values<T>();
+  for (int64_t i = 0; i < 2 * pixels; ++i)
+    for (int64_t j = 0; j < channels; ++j) {
+      const T expected = x[(i / pixels * channels + j) * pixels + i % pixels];
+      ASSERT_EQ(y[i * channels + j], expected) << element << ": " << i << ", " << j;
+      ASSERT_EQ(z[i * channels + j], expected + b[j]) << element << ": " << i << ", " << j;
+    }
+  EXPECT_EQ(centeredRows(element, pixels, channels, /*isTransposed=*/true, x, target),
+            centeredRows(element, pixels, channels, /*isTransposed=*/false, y, target));
+}
+
+// As many rows as there are lanes at once, where they fall into such squares; else row by row.
+TEST_P(FormsTest, TransposesBySquares) {
+  for (int64_t pixels : {16, 32, 49, 1024})
+    for (int64_t channels : {8, 16, 20, 48, 96}) {
+      checkSquares<float>("f32", pixels, channels, target());
+      checkSquares<double>("f64", pixels, channels, target());
+    }
+}
+
 /// Every `stride`-th column from `first` on of two rows of `columns`, the last one among them.
 template <typename T>
 void checkStrides(const std::string &element, int64_t stride, int64_t first, int64_t taken,
