@@ -68,7 +68,8 @@ def CheckRangesPass : GpucPass<"gpuc-check-ranges"> {
     tensor of its elements, is the labels of a loss, the indices of `gather` or `scatter_add`, or what a one-hot vector is
     made of, and there are fewer classes, slices or places than that, it is an error: a label that is no class would count
     nothing, an index out of range read zeros. `ignore_index` may be one more than the classes. Behind arithmetic, and
-    behind a `select`, nothing is known of a range.
+    behind a `select`, nothing is known of a range. Where an entry's argument without a range is the labels, or says
+    the rows of a weight, that is a warning: then nobody checks the data.
 
     ```mlir
     func.func @loss(%x: tensor<?x4xf32>, %labels: tensor<?xi32> {gpuc.name = "labels", gpuc.range = 12}) … {

@@ -3,7 +3,7 @@
 // Contract: changes nothing. An argument's `gpuc.range` says below which number its integers lie. It is an
 // error if such an argument, or a tensor of its elements, names classes, rows of a table or places of which
 // there are fewer: a label beyond the classes would count nothing and an index beyond the table read zeros,
-// without a word.
+// without a word. So they would of an argument without a range, which an entry is given: that is a warning.
 //
 // Ranges flow along moves, into functions and loops and out of them. Behind arithmetic nothing is known: who
 // clamps or selects knows what is out of range.
@@ -111,7 +111,14 @@ public:
   }
 
   /// The integers of the argument lie in [0, range), and so do those of all copies.
-  void declare(BlockArgument argument, int64_t range) { raise(argument, {argument, range}); }
+  void declare(BlockArgument argument, int64_t range) {
+    raise(argument, {argument, range}, /*withCopies=*/true);
+  }
+
+  /// Nothing is known of the argument's integers, and so of where it is handed on to.
+  void declareUnknown(BlockArgument argument) {
+    raise(argument, {argument, std::numeric_limits<int64_t>::max()}, /*withCopies=*/false);
+  }
 
   LogicalResult check(Operation *op) const {
     std::optional<Indexed> indexed = indexedBy(op);
@@ -137,6 +144,24 @@ public:
                              << ", but there are " << indexed->limit << " " << indexed->things
                              << ": give the argument gpuc.range = " << indexed->limit << ", or make "
                              << declared.range << " " << indexed->things;
+  }
+
+  /// Warns of labels, or of rows of a weight, by an argument of which no range is known. Other indices may
+  /// well lie out of range.
+  void warn(Operation *op) {
+    std::optional<Indexed> indexed = indexedBy(op);
+    const bool ofWeight = isa<ir::GatherOp>(op) && op->getOperand(0).getDefiningOp<ir::ReadOp>();
+    if (!indexed || (indexed->role != "labels" && !ofWeight))
+      return;
+    BlockArgument argument = declared_.lookup(indexed->index).argument;
+    if (!argument || ShapedType::isDynamic(indexed->limit) || !warned_.insert(argument).second)
+      return;
+    auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    op->emitWarning() << "takes " << indexed->role << " from '"
+                      << argumentName(function, argument.getArgNumber()) << "' of @" << function.getName()
+                      << ", which has no gpuc.range: what is none of " << indexed->limit << " "
+                      << indexed->things
+                      << " would pass unnoticed; give the argument gpuc.range = " << indexed->limit;
   }
 
 private:
@@ -171,7 +196,7 @@ private:
   }
 
   /// Only the largest range counts, so that each value is visited once for each range that is declared.
-  void raise(Value value, Declared declared) {
+  void raise(Value value, Declared declared, bool withCopies) {
     SmallVector<Value> changed{value};
     while (!changed.empty()) {
       Value next = changed.pop_back_val();
@@ -179,8 +204,9 @@ private:
       if (known.range >= declared.range)
         continue;
       known = declared;
-      for (OpOperand &use : next.getUses())
-        forEachCopy(use, [&](Value copy) { changed.push_back(copy); });
+      if (withCopies)
+        for (OpOperand &use : next.getUses())
+          forEachCopy(use, [&](Value copy) { changed.push_back(copy); });
       auto edges = edges_.find(next);
       if (edges != edges_.end())
         llvm::append_range(changed, edges->second);
@@ -188,6 +214,7 @@ private:
   }
 
   DenseMap<Value, Declared> declared_;
+  llvm::SmallDenseSet<Value> warned_;            ///< Of which arguments.
   DenseMap<Value, SmallVector<Value, 1>> edges_; ///< Into and out of functions and loops.
 };
 
@@ -202,7 +229,31 @@ class CheckRangesPass : public impl::CheckRangesPassBase<CheckRangesPass> {
         return signalPassFailure();
     WalkResult walked = module.walk([&](Operation *op) { return WalkResult(ranges.check(op)); });
     if (walked.wasInterrupted())
-      signalPassFailure();
+      return signalPassFailure();
+    Ranges unknown(module);
+    for (func::FuncOp entry : entriesOf(module))
+      declareUnknown(entry, unknown);
+    module.walk([&](Operation *op) { unknown.warn(op); });
+  }
+
+  /// The functions whose arguments are data.
+  static llvm::SetVector<func::FuncOp> entriesOf(ModuleOp module) {
+    llvm::SetVector<func::FuncOp> entries;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function->hasAttr(kEntryAttr) || function.getName() == "predict")
+        entries.insert(function);
+    for (auto recipe : module.getOps<ir::RecipeOp>())
+      for (FlatSymbolRefAttr symbol : {recipe.getLossAttr(), recipe.getAccuracyAttr()})
+        if (auto function = symbol ? module.lookupSymbol<func::FuncOp>(symbol.getAttr()) : func::FuncOp())
+          entries.insert(function);
+    return entries;
+  }
+
+  static void declareUnknown(func::FuncOp entry, Ranges &ranges) {
+    for (BlockArgument argument : entry.isExternal() ? ArrayRef<BlockArgument>() : entry.getArguments())
+      if (isa<IntegerType>(getElementTypeOrSelf(argument.getType())) &&
+          !entry.getArgAttr(argument.getArgNumber(), "gpuc.range"))
+        ranges.declareUnknown(argument);
   }
 
   static LogicalResult declareArguments(func::FuncOp function, Ranges &ranges) {
