@@ -7,6 +7,7 @@ state of one's own (custom_gradients.py, forward_state.py). What hangs on consta
 """
 
 import contextlib
+import functools
 import inspect
 import io
 import json
@@ -27,7 +28,7 @@ from torch.utils import _pytree as pytree
 
 from gpuc.batches import checksum_of
 from gpuc.contents import has_contents
-from gpuc.custom_gradients import custom_gradients
+from gpuc.custom_gradients import custom_gradients, put
 from gpuc.errors import Error, Problem, refuse
 from gpuc.forward_state import AssignedBuffers, check_repetition, reads_of, same_random
 from gpuc.formulas import without_questions
@@ -234,10 +235,40 @@ def last_line_of_data(module, args, kwargs):
     return seen.place
 
 
+class Held(TorchFunctionMode):
+    """Parameters and buffers that are read from a list, a dict or a variable: `penalty = sum(p.square().sum() for p in weights)`. torch.export
+    puts its own in a module's place, and would take these for constants."""
+
+    def __init__(self, root):
+        super().__init__()
+        self.places = {id(tensor): (tensor, store, name) for owner in root.modules() for store in (owner._parameters, owner._buffers)
+                       for name, tensor in store.items() if tensor is not None}  # fmt: skip
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        return function(*map(self.current, args), **{key: self.current(each) for key, each in (kwargs or {}).items()})
+
+    def current(self, value):
+        if isinstance(value, torch.Tensor):
+            _, store, name = self.places.get(id(value), (None, {None: value}, None))
+            return store.get(name, value)
+        if type(value) in (list, tuple):
+            return type(value)(map(self.current, value))
+        return value
+
+
+@contextlib.contextmanager
+def held(root):
+    """torch.autograd.grad is Python's by now, which no mode sees."""
+    mode, grad = Held(root), torch.autograd.grad
+    with contextlib.ExitStack() as undo, mode:
+        put(undo, torch.autograd, "grad", lambda *args, **kwargs: mode.__torch_function__(grad, (), args, kwargs))
+        yield
+
+
 def capture_whole(module, args, kwargs):
     """One pass of the module."""
     gradients = custom_gradients() if torch.is_grad_enabled() else contextlib.nullcontext()
-    with same_random(), inner_gradients(), without_questions(), gradients:
+    with same_random(), inner_gradients(), without_questions(), gradients, held(module):
         return torch.export.export(module, args, kwargs)
 
 
@@ -404,6 +435,15 @@ class Recorder:
         known = {(id(module), name) for _, module, name, _ in self.read}
         self.read += [each for each in read if (id(each[1]), each[2]) not in known]
 
+    def whose(self, tensor):
+        """The variable, trained or a buffer, of which a tensor shows some memory."""
+        begin, end = extent_of(tensor)
+        return next((name for name, (first, last) in self.extents if begin < last and first < end), None)
+
+    @functools.cached_property
+    def extents(self):
+        return [(each["name"], extent_of(self.tensors[each["name"]])) for each in self.variables if each["role"] != "frozen"]
+
     def variables_read(self):
         """By the loss."""
         found = set()
@@ -430,6 +470,12 @@ class Recorder:
         if self.problems:
             refuse(self.problems)
         return {"name": name, "variables": self.variables, "constants": self.constants, "functions": self.functions}
+
+
+def extent_of(tensor):
+    """From its first byte to behind its last one."""
+    begin = tensor.data_ptr()
+    return begin, begin + (1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))) * tensor.element_size()
 
 
 def input_names(net, args, kwargs, has_target):
@@ -503,6 +549,9 @@ class FunctionRecorder:
     def capture(self, node, tensor):
         """What is written as a number within forward() has no other owner."""
         readers = [user for user in node.users if user.target is not torch.ops.aten.lift_fresh_copy.default]
+        if readers and has_contents(tensor) and (name := self.owner.whose(tensor)):
+            self.refuse(readers[0], f"reads the memory of '{name}' by a tensor that was made before, a view, .detach() or .data, and the step has "
+                        f"'{name}' in memory of its own: make that in forward()")  # fmt: skip
         if readers and has_contents(tensor):
             place = place_of(readers[0])
             self.owner.captured.setdefault(id(tensor), (tensor, place["file"], place["line"]))

@@ -51,6 +51,43 @@ class Kept(live_forward.Case):
                 ask(step, batch)
             self.assertEqual({each.training for each in net.modules()}, {mode})
 
+    def test_parameters_and_buffers_in_a_list(self):
+        """Or a variable: they are what the module has, and no constants."""
+
+        class Listed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                torch.manual_seed(0)
+                self.one, self.two = nn.Linear(4, 8).double(), nn.Linear(8, 3).double()
+                self.register_buffer("scale", torch.ones(3).double())
+                self.held, self.named = [self.one.weight, self.one.bias], {"scale": self.scale}
+
+            def forward(self, x):
+                self.scale.mul_(1.25)
+                out = self.two(torch.relu(F.linear(x, *self.held))) * self.named["scale"]
+                (slope,) = torch.autograd.grad(out.square().sum(), self.held[:1], create_graph=True)
+                return out + 0.1 * slope.mean()
+
+        def loss_of(net):
+            weights = list(net.parameters())
+            return lambda out, target: F.cross_entropy(out, target) + 0.1 * sum(each.square().sum() for each in weights)
+
+        batch = torch.randn(4, 4).double(), torch.tensor([0, 1, 2, 0])
+        net, eager = Listed(), Listed()
+        step = gpuc.compile(net, loss_of(net), live_forward.sgd(net), batch)
+        expected = eager_losses(eager, loss_of(eager), live_forward.sgd(eager), batch, 5)
+        for ours, theirs in zip([step(*batch) for _ in range(5)], expected):
+            self.assertAlmostEqual(ours, theirs, delta=1e-10)
+        for name, tensor in eager.state_dict().items():
+            self.assertLess((net.state_dict()[name] - tensor).abs().max().item(), 1e-10)
+
+    def test_memory_of_a_parameter_by_a_tensor_that_was_made_before(self):
+        for show in (lambda weight: weight.detach(), lambda weight: weight.data, lambda weight: weight.data[1:, 2:]):
+            net, batch = live_forward.make(lambda net, x: x)
+            shown = show(net.fc1.weight)
+            with self.assertRaisesRegex(gpuc.Error, r"live_kept.py:\d+: reads the memory of 'fc1.weight' by a tensor that was made before.*make that in forward"):
+                gpuc.compile(net, lambda out, target: F.mse_loss(out, target) + shown.square().sum(), live_forward.sgd(net), batch)  # noqa: B023
+
     def test_a_number(self):
         self.changed("tau of the module is 0.5, and was 1.0 when the step was compiled: compile again, or set it back", lambda net: setattr(net, "tau", 0.5))
         self.changed("p of 'drop' is 0.5, and was 0.0 when", lambda net: setattr(net.drop, "p", 0.5))
