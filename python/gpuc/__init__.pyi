@@ -96,7 +96,7 @@ def compile(
     clip_norm: float | None = None,
     clip_value: float | None = None,
     precision: str | torch.dtype | None = None,
-    ema: float | None = None,
+    ema: float | str | bool | None = None,
     accumulate: int = 1,
     data_parallel: bool = False,
     shard: Literal["optimizer", "gradients"] | None = None,

@@ -27,7 +27,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from gpuc.batches import checksum_of
-from gpuc.contents import has_contents
+from gpuc.contents import has_contents, why_not_plain
 from gpuc.custom_gradients import custom_gradients, put
 from gpuc.errors import Error, Problem, refuse
 from gpuc.forward_state import AssignedBuffers, check_repetition, reads_of, same_random
@@ -69,7 +69,11 @@ class Whole(torch.nn.Module):
             if isinstance(out, torch.Tensor):
                 return out
             loss = out.get("loss") if isinstance(out, dict) else getattr(out, "loss", None)
-            return loss if loss is not None else tensors_of(out)[0]
+            loss = loss if loss is not None else next(iter(tensors_of(out)), None)
+            if isinstance(out, dict) and (loss is None or loss.numel() != 1):
+                refuse([Problem(f"forward() gives a dict of {', '.join(map(str, out))}, and no tensor as its 'loss', which would be trained: give "
+                                "gpuc.compile a loss, a function of that dict and a target", **beginning_of(self.net.forward))])  # fmt: skip
+            return loss
         return self.loss_of(self.given(*args[:-1], **kwargs), args[-1])
 
     def given(self, *args, **kwargs):
@@ -79,6 +83,9 @@ class Whole(torch.nn.Module):
         return out
 
     def loss_of(self, out, target):
+        if not isinstance(out, torch.Tensor) and type(self.loss).__module__ == "torch.nn.modules.loss":
+            refuse([Problem(f"forward() gives a {type(out).__name__}, and {type(self.loss).__name__} takes a tensor: let the loss be a function that "
+                            "takes one out, lambda out, target: …(out[…], target)", **beginning_of(self.net.forward))])  # fmt: skip
         loss = self.loss(out, target)
         if holds_none(loss):
             refuse([Problem(f"the loss gives {described(loss)}: let it return a tensor", **beginning_of(self.loss))])
@@ -156,6 +163,8 @@ def check_layers(net):
             problems.append(Problem("has momentum=None, a mean over all batches so far, which is not supported: give it a momentum (0.1)", path))
         if module._backward_hooks or module._backward_pre_hooks:
             problems.append(Problem("has a backward hook, which a compiled step does not call: remove it", path))
+        if ".quantized" in type(module).__module__:
+            problems.append(Problem("is quantized, and has no weights to train: give the module as it was before", path))
     for name, parameter in net.named_parameters():
         if parameter._backward_hooks or parameter._post_accumulate_grad_hooks:
             problems.append(Problem("has a gradient hook, which a compiled step does not call: remove it", name))
@@ -268,8 +277,25 @@ def held(root):
 def capture_whole(module, args, kwargs):
     """One pass of the module."""
     gradients = custom_gradients() if torch.is_grad_enabled() else contextlib.nullcontext()
-    with same_random(), inner_gradients(), without_questions(), gradients, held(module):
+    with same_random(), inner_gradients(), without_questions(), lines_of(module.loss), gradients, held(module):
         return torch.export.export(module, args, kwargs)
+
+
+@contextlib.contextmanager
+def lines_of(loss):
+    """torch.export keeps lines of what is called forward(), and of a loss that is a function none."""
+    anchors = getattr(torch.fx.proxy, "_STACK_TRACE_ANCHORS", set())
+    function = inspect.unwrap(loss.func if isinstance(loss, functools.partial) else loss) if loss is not None else None
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    place = code and (code.co_filename, code.co_name)
+    is_new = code is not None and place not in anchors
+    if is_new:
+        anchors.add(place)
+    try:
+        yield
+    finally:
+        if is_new:
+            anchors.discard(place)
 
 
 @contextlib.contextmanager
@@ -364,8 +390,11 @@ class Recorder:
             raise Error(f"'{name}' lies on {tensor.device}: gpuc takes modules on the CPU, net.cpu()")
         if tensor.dtype not in TYPES:
             raise Error(f"'{name}' is {tensor.dtype}, an element type that gpuc does not have: {cure_of_type(tensor.dtype)}")
-        if tensor.layout != torch.strided:
-            raise Error(f"'{name}' is sparse, and gpuc's tensors are dense: make it .to_dense()")
+        if why := why_not_plain(tensor):
+            raise Error(f"'{name}' {why}")
+        if tensor.is_shared():
+            raise Error(f"'{name}' lies in memory that processes share (share_memory()), and a plan has its own: leave that out; what trains "
+                        "in several processes is data_parallel=True")  # fmt: skip
         if role == "trained" and not tensor.is_floating_point():
             raise Error(f"'{name}' is trained, and no floating-point tensor")
         variable = name + "_" if name in RESERVED else name
@@ -381,7 +410,8 @@ class Recorder:
             raise Error(f"{tensor.dtype} is an element type that gpuc does not have: {cure_of_type(tensor.dtype)}")
         if not all(isinstance(extent, int) for extent in tensor.shape):
             raise HangsOnValue("has a shape that hangs on a tensor's value (nonzero, masked_select, unique), and a compiled step has "
-                        "fixed shapes: use torch.where, or multiply by a mask")  # fmt: skip
+                        "fixed shapes: use torch.where, multiply by the mask, or, if that is always the same, index by numbers that are "
+                        "made before the step, i, j = mask.nonzero(as_tuple=True)")  # fmt: skip
         return {"type": TYPES[tensor.dtype], "shape": list(tensor.shape)}
 
     def constant(self, tensor):
@@ -705,6 +735,10 @@ class FunctionRecorder:
                 assigned.append({"variable": variable, "value": self.encode(node)})
             elif spec.kind == OutputKind.PARAMETER_MUTATION:
                 name = own_name(spec.target)
+                if "renorm" in str(node.target):
+                    self.refuse(node, f"'{name}' is changed in the forward pass (max_norm=), and it is the optimizer that changes parameters: leave "
+                                "max_norm out, and bound its rows behind the step, under torch.no_grad()")  # fmt: skip
+                    continue
                 self.refuse(node, f"'{name}' is changed in the forward pass, and it is the optimizer that changes parameters: do that "
                             "behind the step, under torch.no_grad(), or by a parametrization")  # fmt: skip
             elif spec.kind != OutputKind.TOKEN:  # What has effects is refused already.

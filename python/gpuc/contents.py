@@ -55,6 +55,30 @@ def is_shared(tensor):
     return holders - (tensor._base is not None and sys.getrefcount(tensor._base) <= 2) > 0  # A base that nobody else has.
 
 
+METADATA = ("torchvision", "monai")  # Packages whose tensors carry something along, and compute what torch's do.
+
+
+def why_not_plain(tensor):
+    """What a tensor is that a plan does not hold as it stands, and the cure; None: it is one."""
+    kind = type(tensor)
+    if tensor.is_nested:
+        return "is nested, and gpuc's tensors are dense: pad its rows, .to_padded_tensor(0)"
+    if computes_otherwise(kind):
+        return f"is a {kind.__name__}, which computes by functions of its own, and a compiled step by torch's: make it a plain tensor"
+    if tensor.layout != torch.strided:
+        return "is sparse, and gpuc's tensors are dense: make it .to_dense()"
+    return None
+
+
+def computes_otherwise(kind):
+    """A class of tensors that has torch's functions or ops do something else."""
+    if kind in (torch.Tensor, torch.nn.Parameter) or kind.__module__.partition(".")[0] in METADATA:
+        return False
+    function = getattr(kind.__torch_function__, "__func__", kind.__torch_function__)
+    known = torch.Tensor.__torch_function__.__func__, torch._C._disabled_torch_function_impl
+    return function not in known or kind.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl
+
+
 class Contents:
     """Of an attribute, as one object until that changes."""
 

@@ -1,10 +1,14 @@
 """Layers and lines as the user knows them."""
 
 import os
+import sysconfig
 
+import sympy
 import torch
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+STANDARD, SITE = (os.path.join(sysconfig.get_paths()[each], "") for each in ("stdlib", "purelib"))  # The one may have the other in it.
+SYMPY = os.path.join(os.path.dirname(os.path.abspath(sympy.__file__)), "")  # Which torch counts shapes by.
 TORCH = os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), "")  # Not torchvision beside it.
 
 
@@ -14,8 +18,8 @@ def own_name(path):
 
 
 def is_own(file):
-    """Torch's or gpuc's."""
-    return file.startswith((TORCH, HERE, "<"))
+    """Torch's, gpuc's or Python's."""
+    return file.startswith((TORCH, HERE, SYMPY, "<")) or (file.startswith(STANDARD) and not file.startswith(SITE))
 
 
 def user_line(trace):

@@ -20,7 +20,7 @@ from gpuc import _compiler, _runtime, ranks
 from gpuc.batches import bytes_of, checksum_of, cut, first_part, split_batch
 from gpuc.beside import STEPS, Beside
 from gpuc.capture import CAPTURES, TYPES, Recorder, check_call, check_layers
-from gpuc.contents import PLACES, is_array, is_placed
+from gpuc.contents import PLACES, is_array, is_placed, why_not_plain
 from gpuc.copies import Copies, Look
 from gpuc.errors import Error, Problem, refuse
 from gpuc.formulas.cures import cured
@@ -66,6 +66,7 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
                 raise Error(f"'{name}' is a SyncBatchNorm, and ranks would each have statistics of their own: give sync_batch_norm=True")
     ranks.check_launched(data_parallel)
     check_layers(net)
+    check_modes(net)
     check_example(example)
     args, kwargs = split_batch(example)
     if loss is not None and len(args) < 2:
@@ -89,7 +90,7 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     for line in dict.fromkeys(map(str, recorder.unchecked)):
         ranks.warn(line, stacklevel=4)
     entries = reader.recipe(recorder.names, recorder.variables_read()) if reader else [("optimizer", optimizer)]
-    for key, value in (("clip_norm", clip_norm), ("clip_value", clip_value), ("precision", precision), ("ema", ema)):
+    for key, value in (("clip_norm", clip_norm), ("clip_value", clip_value), ("precision", precision), ("ema", text_of_mean(ema))):
         if value is not None:
             entries.append((key, TYPES.get(value, str(value)) if isinstance(value, torch.dtype) else str(value)))
     if accumulate > 1:
@@ -109,6 +110,18 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     for problem in warned:
         warnings.warn(str(Problem(*problem)), stacklevel=3)
     return Step(plan, json.loads(report), recorder, reader, (args, kwargs), part, device=device, threads=threads, seed=seed)
+
+
+def check_modes(net):
+    """What is around the call, or around the module, and would be captured with it."""
+    if torch.is_inference_mode_enabled():
+        raise Error("gpuc.compile is called under torch.inference_mode(), whose tensors cannot be trained: call it outside of that")
+    if torch.is_autocast_enabled("cpu"):
+        raise Error("gpuc.compile is called under torch.autocast: give it precision='bf16', and call it and its step outside of autocast")
+    for name, layer in net.named_modules():
+        if isinstance(layer, torch.nn.parallel.DistributedDataParallel):
+            what = f"'{name}'" if name else "net"
+            raise Error(f"{what} is a DistributedDataParallel: give the module in it, .module, and data_parallel=True")
 
 
 def check_loss(loss):
@@ -132,6 +145,10 @@ def check_batch(args, kwargs):
             raise Error("a part of the batch, target or input, is no tensor, but an array of NumPy: torch.from_numpy(…) makes it one")
         if not isinstance(part, torch.Tensor):
             raise Error(f"a part of the batch, target or input, is no tensor, but a {type(part).__name__}: give its tensors as a dict or a tuple")
+        if why := why_not_plain(part):
+            raise Error(f"a part of the batch, target or input, {why}")
+        if part.device.type != "cpu":
+            raise Error(f"a part of the batch, target or input, lies on {part.device}: give it on the CPU, x.cpu()")
         if not part.numel():
             raise Error(f"a part of the batch, target or input, is empty, {list(part.shape)}: give an example as the loader makes them")
 
@@ -167,6 +184,15 @@ def warn_of_gradients(batch, who):
                    "alone: .grad stays as it is; pass x.detach(), or make it a parameter of the module", stacklevel=4)  # fmt: skip
 
 
+def text_of_mean(ema):
+    """The recipe's `ema`; a number is a decay."""
+    if isinstance(ema, bool) or not isinstance(ema, (int, float)):
+        return "ema" if ema is True else None if ema is False else ema
+    if not 0 <= ema < 1:
+        raise Error(f"ema is {ema}: give the decay of a running mean, at least 0 and below 1, as 0.999 is")
+    return f"ema:decay={ema}"
+
+
 def trained_of(net, loss, reader):
     """The identities of what is trained: what the optimizer has, or everything."""
     if reader:
@@ -177,6 +203,8 @@ def trained_of(net, loss, reader):
 
 def check_precision(precision, tensors):
     """It says how what is f32 is computed, and of a module in f64 it would say nothing."""
+    if precision is not None and not isinstance(precision, (str, torch.dtype)):
+        raise Error(f"precision is {precision!r}: give a type's name, 'bf16', 'f16', 'tf32' or 'f32'")
     types = {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
     if precision not in (None, "f32", torch.float32) and types and torch.float32 not in types:
         found = ", ".join(sorted(TYPES[each] for each in types))
@@ -394,6 +422,8 @@ class Step(Plan):
                         if self._has_loss else
                         "a module that computes its loss itself has no inputs without targets: call it in eager mode")
         self._check_places()
+        for part in pytree.tree_leaves(args, is_leaf=lambda each: isinstance(each, list)):
+            self._check_kind(part, "tensors were compiled")
         self._prediction = self._prediction or Prediction(self._session, self._rows_of_part, self._rows, bool(self._shares))
         with self._session:
             outputs = self._prediction(pytree.tree_leaves(args))
@@ -440,7 +470,7 @@ class Step(Plan):
         if len(tensors) != len(expected):
             tensors = self._flatten(tensors, {})
         for tensor, (dtype, shape) in zip(tensors, expected):
-            if (not isinstance(tensor, torch.Tensor) or tensor.shape != shape or tensor.dtype != dtype or not tensor.is_cpu
+            if (not isinstance(tensor, torch.Tensor) or why_not_plain(tensor) or tensor.shape != shape or tensor.dtype != dtype or not tensor.is_cpu
                     or not tensor.is_contiguous() or tensor.is_neg()):  # fmt: skip
                 return self._mean_of_others(program, tensors)
             addresses.append(tensor.data_ptr())
@@ -458,12 +488,16 @@ class Step(Plan):
             is_dict = len(args) == 1 and not kwargs and isinstance(args[0], dict) and args[0].keys() == self._kwargs.keys()
             is_whole = len(args) == 1 and not kwargs and isinstance(args[0], (list, tuple)) and len(args[0]) > 1
             cure = ("give its keys by their names, step(**batch)" if is_dict else "give them one by one, step(*batch)" if is_whole
+                    else "one batch is given by its parts, step(x, y), and several as a list of such, [(x, y)]" if len(leaves) < self._structure.num_leaves
                     else "pass the same arguments and keys")  # fmt: skip
-            raise Error(f"the batch has other parts than the one that was compiled: {cure}")
+            counts = "" if structure.num_leaves == self._structure.num_leaves else f", {structure.num_leaves} where it had {self._structure.num_leaves}"
+            raise Error(f"the batch has other parts than the one that was compiled{counts}: {cure}")
         return leaves
 
     def _mean_of_others(self, program, tensors):
         """Of tensors that are not just as expected: a ragged batch, other strides, arrays of other libraries."""
+        for tensor, (dtype, shape) in zip(tensors, self._expected[program]):
+            self._check_kind(tensor, f"{TYPES.get(dtype, dtype)} {list(shape)} was compiled")
         if self._quick and any(isinstance(each, torch.Tensor) and each.is_neg() for each in tensors):
             self._quick.were_negated = True
         rows = self._padding.rows_of(program, tensors)
@@ -474,10 +508,20 @@ class Step(Plan):
                             f"batch, which cannot be padded ({why}); DataLoader(drop_last=True) leaves it out")  # fmt: skip
             return mean
         for tensor, (dtype, shape) in zip(tensors, self._expected[program]):
-            if tensor is None or isinstance(tensor, (bool, int, float, str)):
-                raise Error(f"a part of the batch is {tensor!r}, where {TYPES.get(dtype, dtype)} {list(shape)} was compiled: give a tensor or an array")
             self._explain(tensor, dtype, shape)
         return self._mean(program, [self._plain(each) for each in tensors])
+
+    @staticmethod
+    def _check_kind(part, expected):
+        """Of a batch. Arrays of other libraries are the session's to check."""
+        if part is None or isinstance(part, (bool, int, float, str)):
+            raise Error(f"a part of the batch is {part!r}, where {expected}: give a tensor or an array")
+        if isinstance(part, (list, tuple, dict, set)):
+            raise Error(f"a part of the batch is a {type(part).__name__}, where {expected}: give a tensor or an array, torch.tensor(…)")
+        if isinstance(part, torch.Tensor) and (why := why_not_plain(part)):
+            raise Error(f"a part of the batch {why}")
+        if isinstance(part, torch.Tensor) and part.device.type not in ("cpu", "cuda"):
+            raise Error(f"a part of the batch lies on {part.device}: give it on the CPU, x.cpu()")
 
     @staticmethod
     def _explain(leaf, dtype, shape):

@@ -84,6 +84,11 @@ def fit(step, loader, *, epochs=1, val=None, checkpoint_dir=None, checkpoint_eve
         raise Error(f"schedule_each is {schedule_each!r}: 'epoch' or 'step'")
     if not isinstance(step, Plan):
         raise Error(f"step is {type(step).__name__}: give what gpuc.compile or gpuc.load has given")
+    check_batches("loader", loader)
+    if val is not None:
+        check_batches("val", val)
+    if scheduler is not None and not callable(getattr(scheduler, "step", None)):
+        raise Error(f"scheduler is {scheduler!r}: give a scheduler of torch's, made of the step's optimizer")
     if epochs > 1 or resume:
         for name, batches in (("loader", loader), ("val", val)):
             if hasattr(batches, "__next__"):
@@ -98,6 +103,11 @@ def fit(step, loader, *, epochs=1, val=None, checkpoint_dir=None, checkpoint_eve
     with run.checkpoints_in(checkpoint_dir, keep, checkpoint_every, resume), interrupts() as run.interrupted:
         with step._together():
             return run.train(epochs, patience)
+
+
+def check_batches(name, batches):
+    if isinstance(batches, (str, dict)) or hasattr(batches, "shape") or not hasattr(batches, "__iter__") and not hasattr(batches, "__getitem__"):
+        raise Error(f"{name} is {'None' if batches is None else f'of type {type(batches).__name__}'}: give batches, a DataLoader or a list, [(x, y)]")
 
 
 def check_sampler(name, loader, of):

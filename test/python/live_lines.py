@@ -3,6 +3,7 @@ Python that has torch."""
 
 import contextlib
 import copy
+import functools
 import io
 import os
 import pathlib
@@ -23,6 +24,13 @@ from gpuc.batches import checksum_of  # noqa: E402
 from gpuc.formulas.cures import cured  # noqa: E402
 from gpuc.lines import user_line  # noqa: E402
 from modules import Mlp  # noqa: E402
+
+
+class Twice(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        out = super().__torch_function__(function, types, args, kwargs or {})
+        return out * 2 if function is F.linear else out
 
 
 class Lines(unittest.TestCase):
@@ -108,7 +116,8 @@ class Lines(unittest.TestCase):
         loss, here = nn.CrossEntropyLoss(), f"{__file__}:"
         scripted = nn.Sequential(Mlp())
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # It is going away.
+            warnings.simplefilter("ignore")  # It is going away, and nested tensors may change.
+            nested = torch.nested.nested_tensor([*batch[0]])
             scripted.append(torch.jit.script(nn.Linear(3, 3)))
         whole = lambda out, target: out.mean()  # noqa: E731
         for text, arguments in {
@@ -116,6 +125,7 @@ class Lines(unittest.TestCase):
             "forward() gives a str, and no tensor": (Given(str), loss),
             "forward() gives a generator, and no tensor": (Given(lambda out: (each for each in out)), loss),
             "forward() gives a coroutine, and no tensor": (Given(later), loss),
+            "forward() gives a dict, and CrossEntropyLoss takes a tensor": (Given(lambda out: {"logits": out}), loss),
             "the loss gives a float, and no tensor": (Mlp(), lambda out, target: 1.0),
             "Two.forward(x, mask): missing a required argument: 'mask', where the batch has 2 parts, of which the last is the loss's": (Two(), loss),
             "the loss, (out, target, weight): missing a required argument: 'weight'": (Mlp(), lambda out, target, weight: out),
@@ -132,6 +142,11 @@ class Lines(unittest.TestCase):
                 "the loss is 'mse': give a function": (Mlp(), "mse", batch),
                 "the loss is the class CrossEntropyLoss: make one, CrossEntropyLoss()": (Mlp(), nn.CrossEntropyLoss, batch),
                 "'1' is a module of TorchScript": (scripted, loss, batch),
+                "'0.fc1.weight' lies in memory that processes share": (nn.Sequential(Mlp()).share_memory(), loss, batch),
+                "a part of the batch, target or input, is sparse, and gpuc's tensors are dense: make it .to_dense()": (Mlp(), loss, (batch[0].to_sparse(), batch[1])),
+                "a part of the batch, target or input, is nested": (Mlp(), loss, (nested, batch[1])),
+                "a part of the batch, target or input, lies on meta": (Mlp(), loss, (batch[0].to("meta"), batch[1])),
+                "is a Twice, which computes by functions of its own, and a compiled step by torch's": (Mlp(), loss, (batch[0].as_subclass(Twice), batch[1])),
                 "cannot capture the loss, CrossEntropyLoss,: gather(): Expected dtype int32/int64 for index, but got torch.float32: labels": (
                     Mlp(), loss, (batch[0], batch[1].float())),
                 "could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: torch.int64: cast": (
@@ -142,8 +157,22 @@ class Lines(unittest.TestCase):
                 with self.subTest(text), self.assertRaisesRegex(gpuc.Error, re.escape(text)):
                     gpuc.compile(net, its_loss, "sgd:lr=1", given)
         self.assertEqual(said.getvalue(), "")
+        with self.assertRaisesRegex(gpuc.Error, rf"{here}\d+: forward\(\) gives a dict of logits, and no tensor as its 'loss'"):
+            gpuc.compile(Given(lambda out: {"logits": out}), None, "sgd:lr=1", batch[0])
+        total = gpuc.compile(Given(lambda out: {"total": out.mean()}), None, "sgd:lr=1", batch[0])
+        self.assertIsInstance(total(batch[0]), float)
         step = gpuc.compile(Mlp(), loss, "sgd:lr=1", batch, precision=torch.bfloat16)
         for text, call in {
+            "other parts than the one that was compiled, 1 where it had 2: one batch is given by its parts, step(x, y)": lambda: step(batch[0]),
+            "a part of the batch is a list, where f32 [4, 6] was compiled: give a tensor or an array": lambda: step(batch[0].tolist(), batch[1]),
+            "a part of the batch is sparse": lambda: step(batch[0].to_sparse(), batch[1]),
+            "a part of the batch is sparse, and": lambda: step.predict(batch[0].to_sparse()),
+            "a part of the batch is nested": lambda: step(nested, batch[1]),
+            "a part of the batch is a Twice, which computes by functions of its own": lambda: step(batch[0].as_subclass(Twice), batch[1]),
+            "loader is None: give batches, a DataLoader or a list, [(x, y)]": lambda: gpuc.fit(step, None),
+            "val is of type int: give batches": lambda: gpuc.fit(step, [batch], val=3),
+            "loader is of type Tensor": lambda: gpuc.fit(step, batch[0]),
+            "scheduler is 'cosine': give a scheduler of torch's": lambda: gpuc.fit(step, [batch], scheduler="cosine"),
             "give them one by one, step(*batch)": lambda: step(batch),
             "i64 [4] where f32 [4, 6] was compiled; is it in its place?": lambda: step(*batch[::-1]),
             "a part of the batch is None, where i64 [4] was compiled: give a tensor": lambda: step(batch[0], None),
@@ -152,6 +181,36 @@ class Lines(unittest.TestCase):
         }.items():
             with self.subTest(text), self.assertRaisesRegex(gpuc.Error, re.escape(text)):
                 call()
+
+    def test_what_is_around_a_call_or_a_module(self):
+        batch, loss = (torch.randn(4, 6), torch.randint(0, 3, (4,))), nn.CrossEntropyLoss()
+        for text, around in (("under torch.inference_mode", torch.inference_mode()), ("under torch.autocast: give it precision='bf16'", torch.autocast("cpu"))):
+            with around, self.assertRaisesRegex(gpuc.Error, text):
+                gpuc.compile(Mlp(), loss, "sgd:lr=1", batch)
+        torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+        try:
+            self.assertIn("'0' is a DistributedDataParallel: give the module in it, .module, and data_parallel=True",
+                          self.error(net=nn.Sequential(nn.parallel.DistributedDataParallel(Mlp())), optimizer="sgd:lr=1"))
+        finally:
+            torch.distributed.destroy_process_group()
+
+    def test_lines_of_a_loss_that_is_a_function(self):
+        def loss(out, target, scale):
+            return torch.special.i0(out).mean() * scale
+
+        class Called:
+            def __call__(self, out, target):
+                return loss(out, target, 1.0)
+
+        where = loss.__code__.co_firstlineno + 1
+        for given, line in ((functools.partial(loss, scale=2.0), where), (lambda out, target: loss(out, target, 1.0), None), (Called(), where + 4)):
+            line = line or given.__code__.co_firstlineno
+            with self.assertRaisesRegex(gpuc.Error, rf"{__file__}:{line}: i0.default is not supported"):
+                gpuc.compile(Mlp(), given, "sgd:lr=1", (torch.randn(4, 6), torch.randint(0, 3, (4,))))
+
+    def test_lines_of_python_are_nobodys(self):
+        trace = f'  File "/user/model.py", line 7, in forward\n  File "{contextlib.__file__}", line 105, in inner\n'
+        self.assertEqual(user_line(trace), ("/user/model.py", 7))
 
     def test_what_hangs_on_values(self):
         """Shapes and numbers that are known when the step runs, and not before."""
@@ -256,6 +315,12 @@ class Lines(unittest.TestCase):
         for option, wrong in (("memory_budget", "4GiB"), ("memory_budget", 0), ("threads", -1), ("seed", 0.5), ("accumulate", 0)):
             with self.assertRaisesRegex(gpuc.Error, f"{option} is {wrong!r}: give a whole number"):
                 gpuc.compile(Mlp(), None, "sgd:lr=1", torch.zeros(4, 6), **{option: wrong})
+        batch = torch.randn(4, 6), torch.randint(0, 3, (4,))
+        for option, wrong, text in (("ema", 2, "ema is 2: give the decay of a running mean, at least 0 and below 1"), ("precision", 16, "precision is 16: give a type's name")):
+            with self.assertRaisesRegex(gpuc.Error, text):
+                gpuc.compile(Mlp(), nn.CrossEntropyLoss(), "sgd:lr=1", batch, **{option: wrong})
+        means = [gpuc.compile(Mlp(), nn.CrossEntropyLoss(), "sgd:lr=1", batch, ema=ema) for ema in (0.5, "ema:decay=0.5")]
+        self.assertEqual(*[[each for each in step.variables if each[0].endswith("/ema")] for step in means])
         with self.assertRaisesRegex(gpuc.Error, "clip_norm: must be above 0, but is -1"):
             gpuc.compile(Mlp(), lambda out, _: out.sum(), "sgd:lr=1", (torch.zeros(4, 6), torch.zeros(4)), clip_norm=-1)
 
