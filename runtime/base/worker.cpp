@@ -7,7 +7,7 @@
 namespace gpuc {
 namespace {
 
-constexpr int kLateInARow = 4;
+constexpr int kHeldUpInARow = 4;
 
 cpu_set_t coresOfThisThread() {
   cpu_set_t cores;
@@ -79,16 +79,18 @@ bool Worker::takeBack() {
   uint32_t before = 2 * (task - 1);
   const bool late = progress_.load(std::memory_order_acquire) == before &&
                     progress_.compare_exchange_strong(before, 2 * task, std::memory_order_acq_rel);
-  late_in_a_row_ = late ? late_in_a_row_ + 1 : 0;
-  if (late_in_a_row_ == kLateInARow) leaveCore(sched_getcpu());
+  const int core = sched_getcpu();
+  const bool held_up = late || core_.load(std::memory_order_relaxed) == core;
+  held_up_in_a_row_ = held_up ? held_up_in_a_row_ + 1 : 0;
+  if (held_up_in_a_row_ == kHeldUpInARow) leaveCore(core);
   return late;
 }
 
 /// Linux wakes a thread on the core on which it went to sleep. Where cores share no cache it looks for no
-/// other, even if that core is busy with who woke it: the worker would then never be in time, with an idle
-/// core beside it.
+/// other, even if that core is busy with who woke it: the worker would then never be in time, or take the
+/// caller's turn, with an idle core beside it.
 void Worker::leaveCore(int core) {
-  late_in_a_row_ = 0;
+  held_up_in_a_row_ = 0;
   if (core < 0 || core == left_core_ || policy_.crowded) return;
   cpu_set_t others = cores_;
   CPU_CLR(core, &others);
@@ -105,6 +107,7 @@ void Worker::loop(Work work) {
     seen = mailbox_.number.load(std::memory_order_acquire);
     // Looked at after the number: the end raises that too, and must not pass for a task that can be claimed.
     if (mailbox_.stop.load(std::memory_order_relaxed)) return;
+    core_.store(sched_getcpu(), std::memory_order_relaxed);
     uint32_t before = 2 * (seen - 1);
     if (!progress_.compare_exchange_strong(before, 2 * seen - 1, std::memory_order_acq_rel))
       continue;  // taken back

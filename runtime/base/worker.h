@@ -82,8 +82,8 @@ class Worker {
   void join();
 
   /// Takes the started task back if the worker has not begun it, and says whether it did. The task is then
-  /// the caller's to do, and join() is not called. A worker that is late several times in a row is sent to
-  /// other cores than the caller's.
+  /// the caller's to do, and join() is not called. A worker that several times in a row is late, or begins on
+  /// the caller's core, is sent to other cores than that one.
   bool takeBack();
 
   /// The thread, for who looks at it from outside.
@@ -107,9 +107,10 @@ class Worker {
   SpinPolicy policy_;
   cpu_set_t cores_;     // that the worker may run on
   int left_core_ = -1;  // of them, the one that it keeps off
-  int late_in_a_row_ = 0;
+  int held_up_in_a_row_ = 0;
   Mailbox mailbox_;
   alignas(64) std::atomic<uint32_t> progress_{0};
+  std::atomic<int> core_{-1};  // on which the worker began its task
   std::latch begun_{1};
   std::thread thread_;
 };

@@ -413,17 +413,18 @@ cpu_set_t coresOf(pthread_t thread) {
   return cores;
 }
 
-/// Starts tasks for a worker that was put on the caller's core, and gives the cores on which it is at the
-/// end.
-cpu_set_t coresAfterBeingLate(SpinPolicy policy, int core) {
+/// Starts tasks for a worker that was put on the caller's core, each `pause` after the one before, and gives
+/// the cores on which it is at the end.
+cpu_set_t coresAfterTasks(SpinPolicy policy, int core, int tasks, std::chrono::microseconds pause) {
   Worker worker(policy);
   cpu_set_t here;
   CPU_ZERO(&here);
   CPU_SET(core, &here);
   EXPECT_EQ(pthread_setaffinity_np(worker.handle(), sizeof(here), &here), 0);
   EXPECT_EQ(pthread_setaffinity_np(pthread_self(), sizeof(here), &here), 0);
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < tasks; ++i) {
     worker.start({[](const void*, int64_t, int64_t) {}, nullptr}, 0, 1);
+    if (pause.count() > 0) std::this_thread::sleep_for(pause);
     if (!worker.takeBack()) worker.join();
   }
   return coresOf(worker.handle());
@@ -434,13 +435,23 @@ TEST(Worker, LeavesTheCallersCoreWhenItIsLate) {
   const cpu_set_t before = coresOf(pthread_self());
   if (CPU_COUNT(&before) < 2) GTEST_SKIP() << "one core";
   const int core = sched_getcpu();
-  const cpu_set_t left = coresAfterBeingLate(SpinPolicy{}, core);
+  const cpu_set_t left = coresAfterTasks(SpinPolicy{}, core, 1000, {});
   ASSERT_EQ(pthread_setaffinity_np(pthread_self(), sizeof(before), &before), 0);
   EXPECT_EQ(CPU_COUNT(&left), CPU_COUNT(&before) - 1);
   EXPECT_FALSE(CPU_ISSET(core, &left));
-  const cpu_set_t crowded = coresAfterBeingLate(SpinPolicy{.crowded = true}, core);
+  const cpu_set_t crowded = coresAfterTasks(SpinPolicy{.crowded = true}, core, 1000, {});
   ASSERT_EQ(pthread_setaffinity_np(pthread_self(), sizeof(before), &before), 0);
   EXPECT_TRUE(CPU_ISSET(core, &crowded)) << "with more threads than cores there is nowhere to go";
+}
+
+// There it takes the caller's turn, or waits until the caller waits.
+TEST(Worker, LeavesTheCallersCoreWhereItIsInTime) {
+  const cpu_set_t before = coresOf(pthread_self());
+  if (CPU_COUNT(&before) < 2) GTEST_SKIP() << "one core";
+  const int core = sched_getcpu();
+  const cpu_set_t left = coresAfterTasks(SpinPolicy{}, core, 20, std::chrono::microseconds(2000));
+  ASSERT_EQ(pthread_setaffinity_np(pthread_self(), sizeof(before), &before), 0);
+  EXPECT_FALSE(CPU_ISSET(core, &left));
 }
 
 TEST(ThreadPool, ServesTwoCallersAtOnce) {
