@@ -25,7 +25,8 @@ enum class ConvMethod : uint8_t {
   depthwise
 };
 
-/// The most bytes of packed images that one tile of the direct methods holds, and of packed cotangents.
+/// The most bytes of packed images that one tile of the direct methods holds, of packed cotangents, and of
+/// sums between some channels and the next.
 inline constexpr int64_t kDirectPackedBytes = 64 * 1024;
 
 /// The most outputs that are packed side by side by by_outputs: two vectors of the widest kind.
@@ -37,20 +38,41 @@ struct DirectCut {
   int64_t row_phases, column_phases;  // an image is packed as this many, so that strides become 1
   int64_t row_stride;                 // elements of a packed row
   int64_t more_rows;                  // packed rows of a strip beyond those of its result
+  int64_t channels;                   // packed at once
   int64_t strip_rows, strips;
   int64_t images, chunks, parts;  // filter_gradient
 
-  constexpr int64_t packedElements(const ConvShape& correlation, int64_t rows) const {
-    return correlation.groupInputs() * row_phases * column_phases * (rows + more_rows) * row_stride;
+  constexpr int64_t packedElements(int64_t rows) const {
+    return channels * row_phases * column_phases * (rows + more_rows) * row_stride;
   }
 };
+
+/// Strips of all channels that are lower than this pack most rows again for the next one.
+inline constexpr int64_t kLeastStripRows = 4;
+
+/// Rows of a strip whose packed image fits; below 1 if not even one does.
+constexpr int64_t rowsThatFit(const DirectCut& cut, int64_t element_bytes) {
+  const int64_t row_bytes = (cut.packedElements(1) - cut.packedElements(0)) * element_bytes;
+  return kDirectPackedBytes / row_bytes - cut.more_rows;
+}
+
+/// By rows: channels that are packed at once, so that the strips are not too low.
+constexpr int64_t channelsAtOnce(const ConvShape& s, const DirectCut& cut, int64_t rows) {
+  constexpr int64_t kWantedRows = 8;
+  const int64_t wanted = std::min(kWantedRows, s.height.output);
+  if (rows >= std::min(kLeastStripRows, s.height.output)) return cut.channels;
+  const int64_t bytes = sizeOf(computedType(s.type));
+  const int64_t fitting = kDirectPackedBytes / (cut.packedElements(wanted) / cut.channels * bytes);
+  return std::clamp<int64_t>(fitting, 1, cut.channels);
+}
 
 /// Rows of a strip, before they are made even.
 constexpr int64_t mostStripRows(const ConvShape& s, const DirectCut& cut, ConvMethod method) {
   constexpr int64_t kFewTiles = 32, kTileFlops = 1 << 20;
   const int64_t bytes = sizeOf(computedType(s.type));
-  const int64_t row_bytes = (cut.packedElements(s, 1) - cut.packedElements(s, 0)) * bytes;
-  int64_t rows = kDirectPackedBytes / row_bytes - cut.more_rows;
+  int64_t rows = rowsThatFit(cut, bytes);
+  if (s.kind != ConvKind::filter_gradient && cut.channels < s.groupInputs())
+    rows = std::min(rows, kDirectPackedBytes / (s.groupOutputs() * s.width.output * bytes));
   if (method == ConvMethod::by_outputs)
     rows = std::min(rows, kDirectPackedBytes / (mostPackedOutputs(s) * bytes) / s.width.output);
   else if (s.kind != ConvKind::filter_gradient && s.batch * s.groups < kFewTiles)
@@ -73,12 +95,14 @@ constexpr DirectCut cutDirect(const ConvShape& shape, ConvMethod method) {
   cut.row_stride = (s.width.output + lanes - 1) / lanes * lanes + (column_span / s.width.stride + 3) / 4 * 4;
   cut.more_rows = row_span / s.height.stride;
 
+  cut.channels = s.groupInputs();
+  if (method == ConvMethod::by_rows) cut.channels = channelsAtOnce(s, cut, rowsThatFit(cut, bytes));
   const int64_t rows = mostStripRows(s, cut, method);
   cut.strips = (s.height.output + rows - 1) / rows;
   cut.strip_rows = (s.height.output + cut.strips - 1) / cut.strips;
   cut.strips = (s.height.output + cut.strip_rows - 1) / cut.strip_rows;
 
-  int64_t fitting = kChunkBytes / (cut.packedElements(s, cut.strip_rows) * bytes);
+  int64_t fitting = kChunkBytes / (cut.packedElements(cut.strip_rows) * bytes);
   if (method == ConvMethod::by_outputs)
     fitting = std::min(fitting, kDirectPackedBytes / (mostPackedOutputs(s) * bytes) / s.outputPixels());
   cut.images = cut.strips > 1 ? 1 : std::max<int64_t>(1, std::min(s.batch / 8, fitting));
@@ -104,7 +128,11 @@ constexpr bool fitsDirect(const ConvShape& shape, ConvMethod method) {
   const ConvShape s = correlationOf(shape);
   const DirectCut cut = cutDirect(shape, method);
   const int64_t bytes = sizeOf(computedType(s.type));
-  if (cut.packedElements(s, cut.strip_rows) * bytes > kDirectPackedBytes) return false;
+  if (cut.packedElements(cut.strip_rows) * bytes > kDirectPackedBytes) return false;
+  const int64_t sums = s.groupOutputs() * cut.strip_rows * s.width.output;
+  if (shape.kind != ConvKind::filter_gradient && cut.channels < s.groupInputs() &&
+      sums * bytes > kDirectPackedBytes)
+    return false;
   return method == ConvMethod::by_rows ||
          cut.strip_rows * s.width.output * mostPackedOutputs(s) * bytes <= kDirectPackedBytes;
 }

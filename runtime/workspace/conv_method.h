@@ -91,6 +91,15 @@ constexpr bool fillsImagesAlone(const ConvShape& shape) {
          fitsImages(correlationOf(shape));
 }
 
+/// One tap's filter's gradient of few outputs: on long rows a pixel that is read meets all of them at once.
+constexpr bool paysByLongRows(const ConvShape& shape) {
+  constexpr int64_t kFewOutputs = 4, kLongRowBytes = 128, kMostLanesUsed = 75;
+  return shape.kind == ConvKind::filter_gradient && shape.isPointwise() &&
+         shape.groupOutputs() <= kFewOutputs &&
+         shape.width.output * sizeOf(computedType(shape.type)) >= kLongRowBytes &&
+         lanesUsed(shape.width.output, shape) >= kMostLanesUsed && fitsDirect(shape, ConvMethod::by_rows);
+}
+
 /// Copying patches pays with many outputs, unless each copy takes a stride; a vector may have few lanes in
 /// use, but not too few.
 constexpr ConvMethod convMethod(const ConvShape& shape) {
@@ -98,7 +107,7 @@ constexpr ConvMethod convMethod(const ConvShape& shape) {
   if (paysSubsampled(shape)) return ConvMethod::subsampled;
   if (paysByChannels(shape)) return ConvMethod::by_channels;
   if (paysDepthwise(shape) && !fillsImagesAlone(shape)) return ConvMethod::depthwise;
-  if (shape.taps() == 1) return ConvMethod::patches;
+  if (shape.taps() == 1) return paysByLongRows(shape) ? ConvMethod::by_rows : ConvMethod::patches;
   if (shape.kind == ConvKind::filter_gradient && paysByOutputs(shape)) return ConvMethod::by_outputs;
   if (shape.kind == ConvKind::input_gradient && isStrided(shape)) return ConvMethod::patches;
   const ConvShape s = correlationOf(shape);

@@ -154,6 +154,8 @@ TEST(ConvHalf, FewChannels) {
     checkAll(makeShape(1, 3, outputs, axis(61, 3, 2, 1, 1), axis(150, 3, 2, 1, 1)), 33);
   }
   checkAll(makeShape(1, 2, 5, axis(61, 3, 1, 1, 1), axis(230, 3, 1, 1, 1)), 34);
+  checkAll(makeShape(2, 97, 5, axis(19, 3, 1, 1, 1), axis(47, 5, 1, 2, 2)), 36);  // some channels at a time
+  checkAll(makeShape(2, 70, 4, axis(13, 1), axis(47, 1)), 37);
 }
 
 // Small pictures with many channels; few by strides.

@@ -304,6 +304,36 @@ TEST(Conv, SeveralChunksInAPart) {
   }
 }
 
+// Of many channels some are packed at a time, the last time fewer; their sums follow one another. Rows of one
+// vector and more, strips, few taps and many, strides, dilation, groups.
+TEST(Conv, FewOutputsOfManyChannels) {
+  for (ConvShape shape : {makeShape(2, 64, 3, axis(22, 9, 1, 4, 4), axis(35, 9, 1, 4, 4)),
+                          makeShape(3, 131, 1, axis(30, 3, 1, 1, 1), axis(33, 3, 1, 1, 1)),
+                          makeShape(2, 97, 5, axis(19, 3, 1, 1, 1), axis(47, 5, 1, 2, 2)),
+                          makeShape(2, 70, 2, axis(41, 4, 2, 1, 1), axis(50, 4, 2, 1, 1)),
+                          makeShape(1, 90, 4, axis(25, 3, 1, 2, 2, 2), axis(70, 3, 1, 2, 2, 2)),
+                          makeShape(2, 240, 6, axis(12, 3, 1, 1, 1), axis(31, 3, 1, 1, 1), 2)}) {
+    ASSERT_TRUE(countWindows(shape));
+    for (ConvKind kind : {ConvKind::forward, ConvKind::filter_gradient}) {
+      ASSERT_EQ(methodOf(shape, kind), ConvMethod::by_rows);
+      const DirectCut cut = cutDirect(shape, ConvMethod::by_rows);
+      EXPECT_LT(cut.channels, shape.groupInputs());
+      EXPECT_NE(shape.groupInputs() % cut.channels, 0);
+    }
+    checkAll(shape, 33);
+  }
+}
+
+// One tap of few outputs: long rows are read where others are brought together.
+TEST(Conv, OneTapOfFewOutputs) {
+  for (int64_t outputs : {1, 2, 4, 5})
+    for (int64_t width : {31, 32, 47, 64}) {
+      const ConvShape shape = makeShape(3, 70, outputs, axis(13, 1), axis(width, 1));
+      EXPECT_EQ(methodOf(shape, ConvKind::filter_gradient) == ConvMethod::by_rows, outputs < 5 && width > 31);
+      checkAll(shape, static_cast<uint64_t>(700 + width));
+    }
+}
+
 // Strides become phases of the packed image, which differ in height and width; dilation reaches across them.
 TEST(Conv, FewChannelsWithStrides) {
   for (int64_t stride : {2, 3})

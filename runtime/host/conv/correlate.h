@@ -18,12 +18,29 @@ constexpr int mostVectors(int outputs) {
   return most < kMostVectors ? most : kMostVectors;
 }
 
-/// One block of the result: where its vectors lie in the packed strip, and in `result`.
+/// The first `lanes` of a vector, which may be all.
+template <typename S>
+inline Vector<Computed<S>> loadLanes(const S* from, int64_t lanes) {
+  return lanes == kLanes<Computed<S>> ? load(from) : loadFirst(from, lanes);
+}
+
+template <typename S>
+inline void storeLanes(S* to, Vector<Computed<S>> v, int64_t lanes) {
+  if (lanes == kLanes<Computed<S>>)
+    store(to, v);
+  else
+    storeFirst(to, v, lanes);
+}
+
+/// One block of the result: where its vectors lie in the packed strip, in the sums of the channels before, if
+/// there are any, and in `result`.
 template <typename T>
 struct CorrelationBlock {
   const T* image[kMostVectors];
-  int64_t place[kMostVectors], lanes[kMostVectors];
+  int64_t sums_place[kMostVectors], place[kMostVectors], lanes[kMostVectors];
   const T* filter;
+  const T* sums;
+  int64_t sums_output;
   T* result;
   int64_t result_output;
   const DirectTap *taps, *taps_end;
@@ -50,11 +67,9 @@ __attribute__((noinline)) void correlateBlock(const CorrelationBlock<T>& b, int6
   }
   for (int o = 0; o < kOutputs; ++o)
     for (int v = 0; v < kVectors; ++v) {
-      T* to = b.result + o * b.result_output + b.place[v];
-      if (b.lanes[v] == kLanes<T>)
-        store(to, sums[o][v]);
-      else
-        storeFirst(to, sums[o][v], b.lanes[v]);
+      Vector<T> sum = sums[o][v];
+      if (b.sums) sum = loadLanes(b.sums + o * b.sums_output + b.sums_place[v], b.lanes[v]) + sum;
+      storeLanes(b.result + o * b.result_output + b.place[v], sum, b.lanes[v]);
     }
 }
 
@@ -87,24 +102,26 @@ void correlateVectors(const Correlation<S>& c, int64_t output, int64_t outputs, 
   using T = Computed<S>;
   const int64_t vectors_per_row = (c.columns + kLanes<T> - 1) / kLanes<T>;
   alignas(64) T scratch[kIsWidened<S> ? kMostOutputs * kMostVectors * kLanes<T> : 1];
+  const bool rounds = kIsWidened<S> && c.ends;
   CorrelationBlock<T> block;
-  int64_t places[kMostVectors];
   const int64_t first_row = first / vectors_per_row;
   int64_t row = first_row, column = (first - first_row * vectors_per_row) * kLanes<T>, row_end = row;
   for (int64_t v = 0; v < count; ++v) {
     const int64_t rest = c.columns - column;
     block.image[v] = c.image + row * c.image_row + column;
     block.lanes[v] = rest < kLanes<T> ? rest : kLanes<T>;
-    places[v] = row * c.columns + column;
-    block.place[v] = kIsWidened<S> ? v * kLanes<T> : places[v];
+    block.sums_place[v] = row * c.columns + column;
+    block.place[v] = rounds ? v * kLanes<T> : block.sums_place[v];
     row_end = row + 1;
     column += kLanes<T>;
     if (column >= c.columns) column = 0, ++row;
   }
-  S* result = c.result + output * c.result_output;
+  T* sums = c.sums + output * c.sums_output;
   block.filter = c.filter + output * c.filter_output;
-  block.result = kIsWidened<S> ? scratch : reinterpret_cast<T*>(result);
-  block.result_output = kIsWidened<S> ? kMostVectors * kLanes<T> : c.result_output;
+  block.sums = c.begins ? nullptr : sums;
+  block.sums_output = c.sums_output;
+  block.result = rounds ? scratch : sums;
+  block.result_output = rounds ? kMostVectors * kLanes<T> : c.sums_output;
   int64_t kernel_row, kernel_row_end;
   kernelRows(c, first_row, row_end, kernel_row, kernel_row_end);
   block.taps = c.taps + kernel_row * c.taps_per_row;
@@ -112,16 +129,12 @@ void correlateVectors(const Correlation<S>& c, int64_t output, int64_t outputs, 
   withBlockSize<kMostOutputs, mostVectors(kMostOutputs)>(outputs, count, [&](auto o, auto v) {
     correlateBlock<o, v, T>(block, c.channels, c.image_channel, c.filter_channel, c.filter_output);
   });
-  if constexpr (kIsWidened<S>)
-    for (int64_t o = 0; o < outputs; ++o)
-      for (int64_t v = 0; v < count; ++v) {
-        const Vector<T> sums = load(scratch + o * block.result_output + block.place[v]);
-        S* to = result + o * c.result_output + places[v];
-        if (block.lanes[v] == kLanes<T>)
-          store(to, sums);
-        else
-          storeFirst(to, sums, block.lanes[v]);
-      }
+  if (!rounds) return;
+  S* result = c.result + output * c.result_output;
+  for (int64_t o = 0; o < outputs; ++o)
+    for (int64_t v = 0; v < count; ++v)
+      storeLanes(result + o * c.result_output + block.sums_place[v],
+                 load(scratch + o * block.result_output + block.place[v]), block.lanes[v]);
 }
 
 template <typename S>

@@ -23,30 +23,10 @@ class DirectFilterTile {
     T* sums = static_cast<T*>(problem_.sums_in_workspace ? operands_.workspace : operands_.c) +
               part_ * s.filterElements() + filterOffset(s, group_);
     const int64_t first = cut.chunks * part_ / cut.parts, end = cut.chunks * (part_ + 1) / cut.parts;
-    for (int64_t index = first; index < end; ++index) {
-      const DirectChunk chunk(problem_, index);
-      packChunk<S>(problem_, chunk, static_cast<const S*>(operands_.b), group_, packed);
-      const int64_t most = outputsAtOnce(chunk);
-      for (int64_t output = 0; output < s.groupOutputs(); output += most)
-        addOutputs(chunk, output,
-                   {.images = chunk.end - chunk.first,
-                    .outputs = std::min(most, s.groupOutputs() - output),
-                    .rows = chunk.rows,
-                    .columns = s.width.output,
-                    .image = packed,
-                    .image_image = imageElements(problem_),
-                    .image_row = cut.row_stride,
-                    .taps = s.patchRows(),
-                    .run_taps = s.width.kernel,
-                    .places = problem_.direct.tap_places.data(),
-                    .dy = nullptr,
-                    .dy_image = 0,
-                    .dy_output = 0,
-                    .dy_pixel = 0,
-                    .sums = sums + output * s.patchRows(),
-                    .sums_output = s.patchRows(),
-                    .accumulate = index > first});
-    }
+    for (int64_t index = first; index < end; ++index)
+      for (int64_t channel = 0; channel < s.groupInputs(); channel += cut.channels)
+        addChunk(DirectChunk(problem_, index), DirectChannels(problem_, channel), packed,
+                 sums + channel * s.taps(), index > first);
   }
 
  private:
@@ -60,6 +40,32 @@ class DirectFilterTile {
     if (byOutputs()) return mostPackedOutputs(problem_.shape);
     const int64_t pixels = (chunk.end - chunk.first) * chunk.rows * problem_.shape.width.output;
     return kIsWidened<S> ? kDirectPackedBytes / (pixels * int64_t{sizeof(T)}) : problem_.shape.groupOutputs();
+  }
+
+  void addChunk(const DirectChunk& chunk, const DirectChannels& channels, T* packed, T* sums,
+                bool accumulate) {
+    const ConvShape& s = problem_.shape;
+    packChunk<S>(problem_, chunk, channels, static_cast<const S*>(operands_.b), group_, packed);
+    const int64_t most = outputsAtOnce(chunk);
+    for (int64_t output = 0; output < s.groupOutputs(); output += most)
+      addOutputs(chunk, output,
+                 {.images = chunk.end - chunk.first,
+                  .outputs = std::min(most, s.groupOutputs() - output),
+                  .rows = chunk.rows,
+                  .columns = s.width.output,
+                  .image = packed,
+                  .image_image = imageElements(problem_),
+                  .image_row = problem_.direct.cut.row_stride,
+                  .taps = channels.count * s.taps(),
+                  .run_taps = s.width.kernel,
+                  .places = problem_.direct.tap_places.data(),
+                  .dy = nullptr,
+                  .dy_image = 0,
+                  .dy_output = 0,
+                  .dy_pixel = 0,
+                  .sums = sums + output * s.patchRows(),
+                  .sums_output = s.patchRows(),
+                  .accumulate = accumulate});
   }
 
   void addOutputs(const DirectChunk& chunk, int64_t output, Products products) {

@@ -30,7 +30,8 @@ void cutForDirect(ConvProblem& problem) {
                              .filter = static_cast<int32_t>(flipped ? c.taps() - 1 - tap : tap)});
     }
 
-  const double packed = static_cast<double>(cut.packedElements(c, cut.strip_rows));
+  const double packed =
+      static_cast<double>(cut.packedElements(cut.strip_rows) / cut.channels * c.groupInputs());
   const double pixels = static_cast<double>(cut.strip_rows * c.width.output);
   const double flops = 2 * pixels * static_cast<double>(c.groupOutputs() * c.patchRows());
   if (s.kind != ConvKind::filter_gradient) {

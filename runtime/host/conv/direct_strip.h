@@ -7,11 +7,11 @@
 
 namespace gpuc {
 
-/// A strip of one image's rows as the problem's tap places want it.
-inline PackedStrip packedStrip(const ConvProblem& problem, int64_t first_row) {
+/// A strip of one image's rows, of so many channels, as the problem's tap places want it.
+inline PackedStrip packedStrip(const ConvProblem& problem, int64_t channels, int64_t first_row) {
   const ConvShape& c = problem.correlation;
   const DirectCut& cut = problem.direct.cut;
-  return {.channels = c.groupInputs(),
+  return {.channels = channels,
           .height = c.height.input,
           .width = c.width.input,
           .top = c.height.low,
@@ -39,16 +39,26 @@ struct DirectChunk {
   }
 };
 
-/// Packed elements of one image's strip.
+/// Channels of a group that are packed at once.
+struct DirectChannels {
+  int64_t first, count;
+
+  DirectChannels(const ConvProblem& problem, int64_t first_channel)
+      : first(first_channel),
+        count(std::min(problem.direct.cut.channels, problem.correlation.groupInputs() - first_channel)) {}
+};
+
+/// Elements between one packed image's strip and the next.
 inline int64_t imageElements(const ConvProblem& problem) {
-  return problem.direct.cut.packedElements(problem.correlation, problem.direct.cut.strip_rows);
+  return problem.direct.cut.packedElements(problem.direct.cut.strip_rows);
 }
 
-/// Packs a chunk's images, one behind the other; x is the whole input.
+/// Packs some channels of a chunk's images, one behind the other; x is the whole input.
 template <typename S>
-void packChunk(const ConvProblem& problem, const DirectChunk& chunk, const S* x, int64_t group,
-               Computed<S>* packed) {
-  const PackedStrip strip = packedStrip(problem, chunk.row);
+void packChunk(const ConvProblem& problem, const DirectChunk& chunk, const DirectChannels& channels,
+               const S* x, int64_t group, Computed<S>* packed) {
+  const PackedStrip strip = packedStrip(problem, channels.count, chunk.row);
+  x += channels.first * problem.shape.inputPixels();
   for (int64_t image = chunk.first; image < chunk.end; ++image)
     problem.patch_kernels->of<S>().direct.pack(strip, x + inputOffset(problem.shape, image, group),
                                                packed + (image - chunk.first) * imageElements(problem));

@@ -44,7 +44,8 @@ struct DirectTap {
 };
 
 /// result[m, (row, column)] = Σ over channels and taps of filter[m, channel, tap] · image[channel, (row,
-/// column) + tap], added up in this order, each product by a fused multiply-add.
+/// column) + tap], added up in this order, each product by a fused multiply-add. Of some channels at a time,
+/// whose sums are added to those of the channels before.
 template <typename S>
 struct Correlation {
   int64_t outputs, channels, rows, columns;
@@ -56,8 +57,11 @@ struct Correlation {
   int64_t kernel_rows, taps_per_row;
   const ValidRange* valid_rows;  // of each kernel row: the image's rows of the result in which it meets more
   int64_t first_row;             // than padding; where the strip lies among them
+  bool begins, ends;
+  Computed<S>* sums;    // between some channels and the next; the result, where that is of the same type
+  int64_t sums_output;  // its rows lie one behind the other
   S* result;
-  int64_t result_output;  // its rows lie one behind the other
+  int64_t result_output;  // as do its rows
 };
 
 /// sums[output, tap] (+)= Σ over images, rows and columns of dy[image, output, (row, column)] ·
