@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cinttypes>
+#include <cmath>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 
 #include "runtime/base/quote.h"
 
@@ -30,6 +32,11 @@ class Line {
     int count = std::vsnprintf(text_.data() + length_, text_.size() - length_, format, arguments);
     va_end(arguments);
     if (count > 0) length_ = std::min(length_ + static_cast<size_t>(count), text_.size() - 1);
+  }
+
+  /// "nan", whatever its sign bit: that says nothing, and is another one on each machine.
+  void addNumber(const char* name, double value) {
+    add("  %s %.4f", name, std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value);
   }
 
   std::string_view text() const { return {text_.data(), length_}; }
@@ -83,7 +90,7 @@ void Progress::step(const StepEvent& event, double step_s, int64_t rows) {
 void Progress::writeStepLine(const StepEvent& event) {
   Line line;
   line.add("epoch %" PRId64 "  step %" PRId64 " of %" PRId64, event.epoch, event.step, options_.last_step);
-  if (window_.losses > 0) line.add("  loss %.4f", window_.loss_sum / static_cast<double>(window_.losses));
+  if (window_.losses > 0) line.addNumber("loss", window_.loss_sum / static_cast<double>(window_.losses));
   if (event.lr) line.add("  lr %.3g", event.lr->value);
   line.add("  %.0f samples/s  ", window_.rows / std::max(window_.seconds, 1e-9));
   addDuration(line, secondsLeft(event.step));
@@ -101,7 +108,7 @@ void Progress::drawBar(const StepEvent& event) {
   line.add("epoch %" PRId64 "/%" PRId64 " [%.*s%*s] ", event.epoch, epochs, filled,
            "============", kCells - filled, "");
   line.add("%" PRId64 "/%" PRId64, in_epoch, options_.steps_per_epoch);
-  if (window_.losses > 0) line.add("  loss %.4f", window_.loss_sum / static_cast<double>(window_.losses));
+  if (window_.losses > 0) line.addNumber("loss", window_.loss_sum / static_cast<double>(window_.losses));
   line.add("  %.0f samples/s  ", window_.rows / std::max(window_.seconds, 1e-9));
   addDuration(line, secondsLeft(event.step));
   line.add(" left");
@@ -146,8 +153,8 @@ double Progress::secondsLeft(int64_t step) const {
 void Progress::evaluation(const EvalEvent& event) {
   Line line;
   line.add("epoch %" PRId64 "  evaluation after step %" PRId64 ":", event.epoch, event.step);
-  if (event.loss) line.add("  loss %.4f", *event.loss);
-  if (event.accuracy) line.add("  accuracy %.4f", *event.accuracy);
+  if (event.loss) line.addNumber("loss", *event.loss);
+  if (event.accuracy) line.addNumber("accuracy", *event.accuracy);
   note(line.text());
   window_ = {};
 }
@@ -157,8 +164,8 @@ void Progress::end(const EndEvent& event) {
   line.add("done: %" PRId64 " steps, %" PRId64 " whole epochs; this run took %.1f s", event.steps,
            event.epochs, event.wall_s);
   if (event.samples_per_s > 0) line.add(" at %.0f samples/s", event.samples_per_s);
-  if (event.loss) line.add("  loss %.4f", *event.loss);
-  if (event.accuracy) line.add("  accuracy %.4f", *event.accuracy);
+  if (event.loss) line.addNumber("loss", *event.loss);
+  if (event.accuracy) line.addNumber("accuracy", *event.accuracy);
   note(line.text());
   noteWaiting();
 }

@@ -285,7 +285,8 @@ TEST_F(FrozenStartTest, SavesWhatIsTrainedAlone) {
 }
 
 /// What Progress writes on a terminal of `columns`, or elsewhere.
-std::string progressText(bool is_terminal, int columns, std::optional<int64_t> log_every, int64_t steps) {
+std::string progressText(bool is_terminal, int columns, std::optional<int64_t> log_every, int64_t steps,
+                         std::optional<double> loss = {}) {
   TemporaryFolder folder;
   FILE* file = std::fopen((folder / "out").c_str(), "w");
   {
@@ -299,7 +300,7 @@ std::string progressText(bool is_terminal, int columns, std::optional<int64_t> l
       StepEvent event;
       event.step = step;
       event.epoch = (step - 1) / 5 + 1;
-      event.loss = static_cast<double>(step);
+      event.loss = loss.value_or(static_cast<double>(step));
       progress.step(event, 0.5, 100);
       ::usleep(is_terminal ? 110'000 : 0);  // the bar is drawn ten times a second
     }
@@ -359,6 +360,14 @@ TEST(Progress, WritesLinesElsewhere) {
   EXPECT_NE(text.find("\nepoch 2  step 10 of 10  loss 9.5000  "), std::string::npos) << "the last one always";
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
   EXPECT_EQ(progressText(false, 80, 0, 10), "");
+}
+
+// The sign of NaN is that of the instruction that made it.
+TEST(Progress, NanHasNoSign) {
+  for (double sign : {1, -1}) {
+    std::string text = progressText(false, 80, 1, 1, std::copysign(std::nan(""), sign));
+    EXPECT_NE(text.find("  loss nan  "), std::string::npos) << text;
+  }
 }
 
 /// How often anything allocates while a trainer runs so many steps.
