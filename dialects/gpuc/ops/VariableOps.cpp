@@ -2,6 +2,7 @@
 
 #include "dialects/gpuc/TypeChecks.h"
 #include "dialects/gpuc/ops/SymbolChecks.h"
+#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 
@@ -16,6 +17,9 @@ static constexpr StringRef kinds[] = {"parameter", "statistic", "optimizer", "co
 LogicalResult VariableOp::verify() {
   if (getSymName().empty())
     return emitOpError() << "has no name [variable_C3]";
+  if (getSymName() == "__metadata__" || !llvm::json::isUTF8(getSymName()))
+    return emitOpError() << "cannot be named " << getSymNameAttr()
+                         << ", a name that no safetensors file can hold: rename it [variable_C3]";
   if (!llvm::is_contained(kinds, getKind()))
     return emitOpError() << "kind must be one of " << llvm::join(ArrayRef<StringRef>(kinds), ", ")
                          << ", but is " << getKind() << " [variable_C1]";

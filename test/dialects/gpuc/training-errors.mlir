@@ -13,6 +13,18 @@ gpuc.variable @w kind weight : tensor<4xf32> init zeros
 
 // -----
 
+// Weights' files keep this name for what is no tensor.
+// expected-error @below {{cannot be named "__metadata__", a name that no safetensors file can hold: rename it [variable_C3]}}
+gpuc.variable @__metadata__ : tensor<4xf32> init zeros
+
+// -----
+
+// Names in them are UTF-8.
+// expected-error @below {{cannot be named "w\FF", a name that no safetensors file can hold: rename it [variable_C3]}}
+gpuc.variable @"w\FF" : tensor<4xf32> init zeros
+
+// -----
+
 // A variable outlives the batch.
 // expected-error @below {{'w' must have a static shape, but is 'tensor<?x4xf32>' [variable_C2]}}
 gpuc.variable @w : tensor<?x4xf32> init zeros
