@@ -117,6 +117,19 @@ void lowerGroupNormalization(NodeScope &node) {
   node.output(result * perChannel(scale, x) + perChannel(bias, x));
 }
 
+/// Exporters write the momentum of one moment, and these two of PyTorch's momentum=None, a mean of all
+/// batches whose count no file holds: a fresh layer's in inference and in training.
+void warnOfMomentum(NodeScope &node, double momentum) {
+  if (momentum != 0 && momentum != 1)
+    return;
+  node.importer().say(
+      std::string(momentum == 1 ? "trained without a change to these running statistics"
+                                : "trained with the last batch alone as running statistics") +
+          ", as their momentum in the file says; momentum=None, which no file can hold, looks "
+          "like this too: export it as a number, such as 0.1",
+      node.operand(3).name);
+}
+
 /// A layer of weights: gpuc.batch_norm, which outside of training is ONNX's inference and in training what
 /// PyTorch's layer does, whichever of the two the model was exported for. ONNX's momentum is what stays of
 /// the old statistic, gpuc's what comes of the new.
@@ -124,10 +137,12 @@ void lowerBatchNormLayer(NodeScope &node) {
   Emitter &e = node.emitter;
   for (size_t i : {3, 4})
     node.importer().markStatistic(node.operand(i));
+  const double momentum = node.number("momentum", 0.9);
+  warnOfMomentum(node, momentum);
   std::vector<Tensor> results =
       e.emit("batch_norm", {node.input(0), node.input(3), node.input(4), node.input(1), node.input(2)},
-             {e.attribute("momentum", 1 - node.number("momentum", 0.9)),
-              e.attribute("eps", node.number("epsilon", 1e-5)), e.segments({1, 1, 1, 1, 1, 0})});
+             {e.attribute("momentum", 1 - momentum), e.attribute("eps", node.number("epsilon", 1e-5)),
+              e.segments({1, 1, 1, 1, 1, 0})});
   if (results.size() < 3)
     return;
   node.output(results[0]);
