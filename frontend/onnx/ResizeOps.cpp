@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontend/onnx/Importer.h"
 #include "frontend/onnx/OpTable.h"
 
 #include <algorithm>
@@ -19,6 +20,7 @@ struct Settings {
   std::string mode, coordinates, nearest;
   double cubic = -0.75, extrapolation = 0;
   bool antialias = false, excludeOutside = false;
+  bool wholeWidth = false; ///< align_corners by the extent that results, not by scale * in.
 };
 
 /// The matrix of a dimension is computed here.
@@ -40,8 +42,10 @@ struct Taps {
 /// Where output element `at` lies in the input.
 double originOf(const Settings &s, const Axis &axis, double at) {
   const double in = static_cast<double>(axis.in), width = axis.scale * in;
-  if (s.coordinates == "align_corners")
-    return width == 1 ? 0 : at * (in - 1) / (width - 1);
+  if (s.coordinates == "align_corners") {
+    const double last = (s.wholeWidth ? static_cast<double>(axis.out) : width) - 1;
+    return last == 0 ? 0 : at * (in - 1) / last;
+  }
   if (s.coordinates == "asymmetric")
     return at / axis.scale;
   if (s.coordinates == "tf_crop_and_resize") {
@@ -196,6 +200,9 @@ void lowerResize(NodeScope &node) {
   s.extrapolation = node.number("extrapolation_value", 0);
   s.antialias = node.integer("antialias", 0);
   s.excludeOutside = node.integer("exclude_outside", 0);
+  // What PyTorch exported has the corners where PyTorch has them; ONNX's own examples have the last one
+  // beyond.
+  s.wholeWidth = node.importer().exporter() != Exporter::other;
   static const std::set<std::string> coordinates = {"half_pixel",         "half_pixel_symmetric",
                                                     "pytorch_half_pixel", "align_corners",
                                                     "asymmetric",         "tf_crop_and_resize"};
