@@ -26,13 +26,22 @@ Status checkPlace(const std::string& path) {
   return okStatus();
 }
 
+/// What a link leads to, also if that is not there yet.
+fs::path followed(fs::path path) {
+  constexpr int kMostLinks = 40;
+  std::error_code failed;
+  for (int i = 0; i < kMostLinks && fs::is_symlink(path, failed); ++i)
+    path = path.parent_path() / fs::read_symlink(path, failed);
+  return fs::weakly_canonical(path, failed);
+}
+
 /// Also by another spelling or through a link. Devices take what many writers write.
 bool isSameFile(const std::string& a, const std::string& b) {
   std::error_code failed;
   if (a == "-" || b == "-") return a == b;
   if (fs::exists(a, failed) && !fs::is_regular_file(a, failed)) return false;
-  fs::path whole = fs::weakly_canonical(a, failed);
-  return (!failed && whole == fs::weakly_canonical(b, failed)) || fs::equivalent(a, b, failed);
+  fs::path whole = followed(a);
+  return (!whole.empty() && whole == followed(b)) || fs::equivalent(a, b, failed);
 }
 
 /// Whether `path` lies in a folder within `folder`, and not in `folder` itself.

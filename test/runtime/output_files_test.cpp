@@ -65,6 +65,13 @@ TEST_F(OutputFiles, AreNotWrittenTwice) {
   std::string path = folder_ / "new";
   EXPECT_EQ(errorOf({path, folder_ / "./new"}),
             "cannot write " + folder_ / "./new" + ": two outputs go there; give each its own");
+  std::filesystem::create_symlink("new", folder_ / "link");
+  std::filesystem::create_symlink(folder_ / "link", folder_ / "link2");
+  std::filesystem::create_symlink("itself", folder_ / "itself");
+  EXPECT_EQ(errorOf({path, folder_ / "link2"}),
+            "cannot write " + folder_ / "link2" + ": two outputs go there; give each its own")
+      << "what the link leads to is not there yet";
+  EXPECT_TRUE(checkOutputFiles(Paths{path, folder_ / "itself"}, {}).ok());
   EXPECT_EQ(errorOf({"-", "", "-"}), "cannot write stdout: two outputs go there; give each its own");
 }
 
