@@ -110,10 +110,22 @@ Status MetricsFile::write(const MetricsLine& line) {
 }
 
 Status MetricsFile::flush() {
+  const off_t begin = ::lseek(file_.get(), 0, SEEK_CUR);
   Status written = writeAll(file_.get(), {buffer_.data(), buffer_.size()}, name_);
+  if (!written.ok()) dropCutLine(begin);
   buffer_.clear();
   if (written.ok()) last_flush_ = std::chrono::steady_clock::now();
   return written;
+}
+
+/// A full disk takes a part of the last line, which no reader could read. Pipes and devices, and stdout,
+/// which others write as well, keep what they have.
+void MetricsFile::dropCutLine(off_t begin) {
+  const off_t end = ::lseek(file_.get(), 0, SEEK_CUR);
+  if (name_ == "stdout" || begin < 0 || end <= begin) return;
+  const std::string_view taken(buffer_.data(), std::min(static_cast<size_t>(end - begin), buffer_.size()));
+  const off_t whole = begin + static_cast<off_t>(taken.rfind('\n') + 1);  // none: npos + 1 is 0
+  if (::ftruncate(file_.get(), whole) == 0) (void)::lseek(file_.get(), whole, SEEK_SET);
 }
 
 }  // namespace gpuc

@@ -1,6 +1,8 @@
 // The file in which metrics are kept, and how it continues when training does.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -31,11 +33,12 @@ class MetricsFile {
   ~MetricsFile() { (void)flush().ok(); }  // nobody is left to tell
 
   Status write(const MetricsLine& line);
-  /// Hands all lines to the system: they outlive the process.
+  /// Hands all lines to the system: they outlive the process. Where it does not take all, whole lines stay.
   Status flush();
 
  private:
   MetricsFile(const std::string& path, int descriptor);
+  void dropCutLine(off_t begin);
 
   std::string name_;
   Descriptor file_;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -85,6 +86,27 @@ TEST(MetricsFile, SaysWhenTheDiskIsFull) {
   ASSERT_TRUE(file.ok()) << file.message();
   ASSERT_TRUE(file->write(MetricsLine(StepEvent{})).ok()) << "it is buffered";
   expectError(file->flush(), "cannot write /dev/full: No space left on device");
+}
+
+// Of a file that may have so many bytes only.
+TEST(MetricsFile, KeepsWholeLinesWhenTheDiskIsFull) {
+  TemporaryFolder folder;
+  StepEvent event;
+  const std::string line(MetricsLine(event).text());
+  rlimit old;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = {.rlim_cur = 2 * line.size() + 10, .rlim_max = old.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  {
+    Result<MetricsFile> file = MetricsFile::create(folder / "m");
+    ASSERT_TRUE(file.ok()) << file.message();
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(file->write(MetricsLine(event)).ok());
+    EXPECT_EQ(file->flush().message(), "cannot write " + folder / "m" + ": File too large");
+  }
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(fileBytes(folder / "m"), line + line);
 }
 
 /// A program whose outputs are constants of each type.
