@@ -23,6 +23,7 @@ enum class FileKind {
   onnx,
   mlir,
   hdf5,
+  mlir_bytecode,
   gguf,
   lfs_pointer,
   html,

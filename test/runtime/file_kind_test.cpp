@@ -41,6 +41,7 @@ TEST(FileKind, IsToldByTheFirstBytes) {
       {"// a model\n\nmodule @mlp {"sv, FileKind::mlir},
       {"func.func @predict("sv, FileKind::mlir},
       {"\x89HDF\r\n\x1a\n"sv, FileKind::hdf5},
+      {"ML\xefR\x0dMLIR22"sv, FileKind::mlir_bytecode},
       {"GGUF\3\0\0\0"sv, FileKind::gguf},
       {"version https://git-lfs.github.com/spec/v1\noid"sv, FileKind::lfs_pointer},
       {"<!DOCTYPE html><title>"sv, FileKind::html},
