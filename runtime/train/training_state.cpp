@@ -38,9 +38,8 @@ const char* nameOf(LastBatch last_batch) { return last_batch == LastBatch::drop 
 Result<std::optional<FolderLock>> claimFolder(const std::string& folder, bool resumes) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored)) return std::optional<FolderLock>();
-  Result<FolderLock> lock = FolderLock::take(folder);
-  if (!lock.ok())
-    return Status::error(lock.message() + ": wait for it to end, or give another --checkpoint-dir");
+  Result<FolderLock> lock = FolderLock::take(folder, "wait for it to end, or give another --checkpoint-dir");
+  if (!lock.ok()) return lock.status();
   GPUC_ASSIGN_OR_RETURN(CheckpointFolder opened, CheckpointFolder::open(folder, 1));
   GPUC_ASSIGN_OR_RETURN(std::optional<int64_t> last, opened.lastStep());
   if (last && !resumes)
