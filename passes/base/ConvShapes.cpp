@@ -48,6 +48,18 @@ ConvShape convShapeOf(Operation *op) {
   return shapeOf(ConvKind::filter_gradient, ir::convolutionOf(cast<ir::Conv2dFilterGradientOp>(op)));
 }
 
+std::optional<MatmulShape> productOf(const ConvShape &s) {
+  if (!isOneWindow(s) || s.groups != 1 || s.channels_last)
+    return std::nullopt;
+  const int64_t elements = s.patchRows();
+  if (s.kind == ConvKind::forward) // x · wᵀ
+    return MatmulShape{.type = s.type, .m = s.batch, .n = s.out_channels, .k = elements, .transpose_b = true};
+  if (s.kind == ConvKind::input_gradient) // dy · w
+    return MatmulShape{.type = s.type, .m = s.batch, .n = elements, .k = s.out_channels};
+  // dyᵀ · x
+  return MatmulShape{.type = s.type, .m = s.out_channels, .n = elements, .k = s.batch, .transpose_a = true};
+}
+
 ConvShape convShapeOf(plan::ConvOp conv) {
   auto axis = [&](unsigned number) {
     return ConvAxis{.input = conv.getInput()[1 + number],

@@ -294,6 +294,14 @@ void countUpdate(plan::ProductOpInterface product, Work &work) {
   }
 }
 
+/// As the host computes it.
+void countConvolution(const ConvShape &shape, Work &work) {
+  if (std::optional<MatmulShape> matmul = productOf(shape))
+    countMatmul(*matmul, work);
+  else
+    countConv(shape, work);
+}
+
 /// Of a product or attention, alone or with what follows it.
 void countLibraryOp(Operation *op, Work &work) {
   if (isa<ir::ProductOpInterface>(op))
@@ -301,7 +309,7 @@ void countLibraryOp(Operation *op, Work &work) {
   if (auto matmul = dyn_cast<ir::MatmulOp>(op))
     countMatmul(matmulShapeOf(matmul), work);
   else if (isa<ir::ProductOpInterface>(op))
-    countConv(convShapeOf(op), work);
+    countConvolution(convShapeOf(op), work);
   else if (auto attention = dyn_cast<ir::AttentionOp>(op))
     countAttention(attentionShapeOf(attention), work);
   else if (auto gradient = dyn_cast<ir::AttentionGradientOp>(op))

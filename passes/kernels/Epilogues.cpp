@@ -287,7 +287,11 @@ bool takesMask(plan::TargetKind target, Operation *op) {
 static bool comesInTiles(Operation *op) {
   if (auto matmul = dyn_cast<ir::MatmulOp>(op))
     return canSumSquares(matmulShapeOf(matmul));
-  return isa<ir::Conv2dFilterGradientOp>(op) && convGradientTiles(convShapeOf(op));
+  if (!isa<ir::Conv2dFilterGradientOp>(op))
+    return false;
+  const ConvShape shape = convShapeOf(op);
+  const std::optional<MatmulShape> matmul = productOf(shape);
+  return matmul ? canSumSquares(*matmul) : convGradientTiles(shape).has_value();
 }
 
 bool takesSquares(plan::TargetKind target, Operation *op) {

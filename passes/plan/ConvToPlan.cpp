@@ -21,6 +21,9 @@ static int64_t workspaceBytes(plan::TargetAttr target, const ConvShape &shape, b
 LogicalResult convertConvolution(ProgramWriter &writer, const Product &product) {
   Operation *op = product.op;
   const ConvShape s = convShapeOf(op);
+  if (std::optional<MatmulShape> matmul = productOf(s);
+      matmul && writer.target.getKind() == plan::TargetKind::host)
+    return writeMatmul(writer, product, *matmul);
   const bool tf32 = ir::isTf32(op);
   if (s.channels_last && writer.target.getKind() != plan::TargetKind::cuda)
     return op->emitOpError("has its channels last, which no convolution of the host has: compile the model, "

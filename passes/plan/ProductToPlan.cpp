@@ -30,30 +30,30 @@ Value squaresFor(ProgramWriter &writer, Value sum, int64_t tiles, StringRef name
                           sum.getLoc());
 }
 
-static LogicalResult convertMatmul(ProgramWriter &writer, const Product &product) {
-  auto matmul = cast<ir::MatmulOp>(product.op);
-  const MatmulShape shape = matmulShapeOf(matmul);
-  const std::string name = product.name.empty() ? nameInLayer(matmul.getLoc(), "matmul") : product.name;
-  Value workspace =
-      writer.workspaceFor(name, workspaceBytes(writer.target, shape, matmul.getType()), product.location);
-  Value sum = writer.sums.lookup(matmul.getResult());
+LogicalResult writeMatmul(ProgramWriter &writer, const Product &product, const MatmulShape &shape) {
+  Operation *op = product.op;
+  auto result = ir::tensorType(op->getResult(0));
+  const std::string name = product.name.empty() ? nameInLayer(op->getLoc(), "matmul") : product.name;
+  Value workspace = writer.workspaceFor(name, workspaceBytes(writer.target, shape, result), product.location);
+  Value sum = writer.sums.lookup(op->getResult(0));
   Value squares =
       product.squares ? squaresFor(writer, product.squares, planMatmul(shape).tileCount(), name) : Value();
-  plan::MatmulOp::create(writer.builder, product.location, writer.buffers.lookup(matmul.getLhs()),
-                         writer.buffers.lookup(matmul.getRhs()),
-                         sum ? sum : writer.bufferFor(product.result, name), product.bias, workspace,
-                         product.mask, squares, /*update_inputs=*/ValueRange(),
-                         /*update_outputs=*/ValueRange(),
-                         /*update=*/FlatSymbolRefAttr(), /*accumulate=*/sum != nullptr, product.relu,
-                         ir::isTf32(matmul), shape.transpose_a, shape.transpose_b,
-                         matmul.getType().getElementType(), shape.batch, shape.m, shape.n, shape.k);
+  plan::MatmulOp::create(
+      writer.builder, product.location, writer.buffers.lookup(op->getOperand(0)),
+      writer.buffers.lookup(op->getOperand(1)), sum ? sum : writer.bufferFor(product.result, name),
+      product.bias, workspace, product.mask, squares, /*update_inputs=*/ValueRange(),
+      /*update_outputs=*/ValueRange(),
+      /*update=*/FlatSymbolRefAttr(), /*accumulate=*/sum != nullptr, product.relu, ir::isTf32(op),
+      shape.transpose_a, shape.transpose_b, result.getElementType(), shape.batch, shape.m, shape.n, shape.k);
   if (squares)
     writer.addUp(squares, product.squares);
   return success();
 }
 
 static LogicalResult convert(ProgramWriter &writer, const Product &product) {
-  return isa<ir::MatmulOp>(product.op) ? convertMatmul(writer, product) : convertConvolution(writer, product);
+  if (auto matmul = dyn_cast<ir::MatmulOp>(product.op))
+    return writeMatmul(writer, product, matmulShapeOf(matmul));
+  return convertConvolution(writer, product);
 }
 
 LogicalResult convertProduct(ProgramWriter &writer, Operation *op) {

@@ -55,6 +55,14 @@ struct ConvShape {
   }
 };
 
+/// One window, which is the whole picture.
+constexpr bool isOneWindow(const ConvShape& s) {
+  auto isWhole = [](const ConvAxis& axis) {
+    return axis.output == 1 && axis.kernel == axis.input && axis.low == 0 && axis.high == 0;
+  };
+  return isWhole(s.height) && isWhole(s.width);
+}
+
 /// The size of the parts when `total` is cut into as few as possible, of nearly equal size: at most `most`,
 /// which is a multiple of `multiple`, as the parts are (unless there is but one).
 constexpr int64_t evenConvPart(int64_t total, int64_t most, int64_t multiple) {

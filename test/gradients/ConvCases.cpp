@@ -51,6 +51,7 @@ static void addConvolutions(Cases &cases) {
   addConvolutions(cases, {"same", "1x2x4x5", "3x2x3x3", "1x3x4x5", "padding [1, 1, 1, 1]"});
   addConvolutions(cases, {"extent_1", "1x1x1x1", "1x1x1x1", "1x1x1x1", ""});
   addConvolutions(cases, {"whole_image", "2x2x3x4", "3x2x3x4", "2x3x1x1", ""});
+  addConvolutions(cases, {"one_pixel", "5x3x1x1", "4x3x1x1", "5x4x1x1", "strides [2, 3]"});
   addConvolutions(cases, {"one_dimension", "2x3x1x7", "2x3x1x3", "2x2x1x7", "padding [0, 0, 1, 1]"});
   // (7 + 1 + 0 - 2) / 2 + 1 = 4, (6 + 0 + 2 - 3) / 3 + 1 = 2, both rounded down.
   addConvolutions(cases, {"strides", "1x2x7x6", "2x2x2x3", "1x2x4x2", "strides [2, 3] padding [1, 0, 0, 2]"});

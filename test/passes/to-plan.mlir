@@ -212,6 +212,44 @@ module @convolutions {
 
 // -----
 
+// Where a picture is one window the host multiplies images and filters as they lie: 2 · 3 · 4 elements are the columns
+// of x. What follows goes with the product. With padding, or in groups, it is a convolution.
+
+// CHECK-LABEL: module @one_window
+module @one_window {
+  // CHECK: plan.matmul %[[X:.*]], transpose %[[W:.*]] -> %[[Y:.*]] bias %{{.*}} relu : f32 batch 1 m 5 n 7 k 24
+  // CHECK: plan.matmul %[[Y]], %[[W]] -> %{{.*}} mask %[[X]] : f32 batch 1 m 5 n 24 k 7
+  // CHECK: plan.matmul transpose %[[Y]], %[[X]] -> %{{.*}} : f32 batch 1 m 7 n 24 k 5
+  // CHECK: plan.conv forward %[[X]], %{{.*}} -> %{{.*}} : {{.*}} padding [1, 0, 0, 0]
+  // CHECK: plan.conv forward %[[X]], %{{.*}} : {{.*}} groups 2
+  func.func @predict(%x: tensor<5x2x3x4xf32> {gpuc.name = "x"}, %w: tensor<7x2x3x4xf32> {gpuc.name = "w"}, %b: tensor<7xf32> {gpuc.name = "b"},
+                     %v: tensor<6x2x4x4xf32> {gpuc.name = "v"}, %u: tensor<6x1x3x4xf32> {gpuc.name = "u"})
+      -> (tensor<5x2x3x4xf32> {gpuc.name = "dx"}, tensor<7x2x3x4xf32> {gpuc.name = "dw"}, tensor<5x6x1x1xf32> {gpuc.name = "p"}, tensor<5x6x1x1xf32> {gpuc.name = "g"}) {
+    %y = gpuc.fused "conv" (%x, %w, %b) : (tensor<5x2x3x4xf32>, tensor<7x2x3x4xf32>, tensor<7xf32>) -> tensor<5x7x1x1xf32> {
+    ^bb0(%a: tensor<5x2x3x4xf32>, %f: tensor<7x2x3x4xf32>, %bias: tensor<7xf32>):
+      %c = gpuc.conv2d %a, %f strides [2, 2] : (tensor<5x2x3x4xf32>, tensor<7x2x3x4xf32>) -> tensor<5x7x1x1xf32>
+      %b2 = gpuc.broadcast %bias dims [1] : tensor<7xf32> to tensor<5x7x1x1xf32>
+      %s = gpuc.add %c, %b2 : tensor<5x7x1x1xf32>
+      %r = gpuc.relu %s : tensor<5x7x1x1xf32>
+      gpuc.yield %r : tensor<5x7x1x1xf32>
+    }
+    %dx = gpuc.fused "conv.input_gradient" (%y, %w, %x) : (tensor<5x7x1x1xf32>, tensor<7x2x3x4xf32>, tensor<5x2x3x4xf32>) -> tensor<5x2x3x4xf32> {
+    ^bb0(%ct: tensor<5x7x1x1xf32>, %f: tensor<7x2x3x4xf32>, %z: tensor<5x2x3x4xf32>):
+      %zero = gpuc.constant dense<0.0> : tensor<5x2x3x4xf32>
+      %d = gpuc.conv2d_input_gradient %ct, %f strides [2, 2] : (tensor<5x7x1x1xf32>, tensor<7x2x3x4xf32>) -> tensor<5x2x3x4xf32>
+      %m = gpuc.compare le %z, %zero : tensor<5x2x3x4xf32>
+      %t = gpuc.select %m, %zero, %d : tensor<5x2x3x4xi1>, tensor<5x2x3x4xf32>
+      gpuc.yield %t : tensor<5x2x3x4xf32>
+    }
+    %dw = gpuc.conv2d_filter_gradient %y, %x strides [2, 2] : (tensor<5x7x1x1xf32>, tensor<5x2x3x4xf32>) -> tensor<7x2x3x4xf32>
+    %p = gpuc.conv2d %x, %v padding [1, 0, 0, 0] : (tensor<5x2x3x4xf32>, tensor<6x2x4x4xf32>) -> tensor<5x6x1x1xf32>
+    %g = gpuc.conv2d %x, %u groups 2 : (tensor<5x2x3x4xf32>, tensor<6x1x3x4xf32>) -> tensor<5x6x1x1xf32>
+    return %dx, %dw, %p, %g : tensor<5x2x3x4xf32>, tensor<7x2x3x4xf32>, tensor<5x6x1x1xf32>, tensor<5x6x1x1xf32>
+  }
+}
+
+// -----
+
 // Of 16-bit floats the filter is in the workspace as f32, 27 elements up to the next cache line: 32 · 4 bytes; so is the
 // input's gradient, (32 + 4 · 56) · 4 bytes; and the parts of the filter's gradient are those of f32.
 
