@@ -352,6 +352,8 @@ CURES_OF_TORCHS = {
     "Expected dtype int32/int64 for index": "labels are whole numbers, .long(), or one probability for each class, of the output's shape",
     "could not infer output dtype": "cast what is averaged, or the target of a loss, .float()",
     "on the same device": "a module for gpuc has all of it on the CPU",
+    "'NoneType' object": "there may be a tensor in eager mode, which a module that is captured leaves out (is_compiling()): give it as an input, a mask say",
+    "SparseTensorImpl": "tensors are dense: make it .to_dense()",
 }
 
 

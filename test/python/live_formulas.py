@@ -151,6 +151,18 @@ class Formulas(Case):
 
         self.trains(body)
 
+    def test_kernels_that_do_not_reach_over_one_dimension(self):
+        taps = torch.randn(4, 2, 3, 2).double()
+
+        def body(net, h):
+            volumes = h.view(2, 2, 2, 4, 2)
+            deep = F.conv3d(volumes, taps.unsqueeze(2), h[0, :4], padding=(0, 1, 1), stride=(1, 2, 1))
+            high = F.conv3d(volumes, taps[:, :1].unsqueeze(3), padding=(1, 0, 1), dilation=(1, 3, 1), groups=2)
+            wide = F.conv3d(volumes, taps.unsqueeze(4), padding=(2, 1, 0))
+            return deep.square().mean() + high.cos().mean() + wide.square().mean()
+
+        self.trains(body)
+
     def test_samples_of_a_grid(self):
         def body(net, h):
             picture, turned = h.view(2, 2, 4, 4), torch.tensor([[0.9, 0.3, 0.1], [-0.2, 1.1, 0.0]], dtype=h.dtype).expand(2, 2, 3)

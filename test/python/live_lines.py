@@ -71,7 +71,7 @@ class Lines(unittest.TestCase):
             "nn.CTCLoss()(self.fc(x)[:, None].log_softmax(2), torch.ones(1, 2).long(), (4,), (2,))": "the CTC loss is not supported",
             "self.fc(nn.utils.rnn.pack_padded_sequence(x[:, None], torch.ones(4).long()).data)": "packed sequences are not supported: give the RNN the padded",
             "self.fc(nn.utils.rnn.pack_sequence([x, x])[0])": "packed sequences are not supported",
-            "self.fc(F.conv3d(x[None, None, None], torch.ones(1, 1, 1, 1, 1))[0, 0, 0])": "convolution.default is not supported: convolutions have one or two dimensions",
+            "self.fc(F.conv3d(x[None, None, None], torch.ones(1, 1, 3, 3, 3), padding=1)[0, 0, 0])": "conv3d.default is not supported: convolutions have one or two dimensions",
             "self.fc((x * 1j).imag)": "complex 1j is no argument that gpuc takes: keep real and imaginary parts",
             "self.fc(x) * torch.ones(3, dtype=torch.int16)": "torch.int16 is an element type that gpuc does not have: cast it, .to(torch.int32)",
             "self.fc(x) * torch.linalg.svd(x)[1].sum()": "_linalg_svd.default is not supported: its steps hang on values: compute it outside",
@@ -207,6 +207,19 @@ class Lines(unittest.TestCase):
             line = line or given.__code__.co_firstlineno
             with self.assertRaisesRegex(gpuc.Error, rf"{__file__}:{line}: i0.default is not supported"):
                 gpuc.compile(Mlp(), given, "sgd:lr=1", (torch.randn(4, 6), torch.randint(0, 3, (4,))))
+
+    def test_what_eager_mode_makes_by_itself(self):
+        class Masked(Mlp):
+            def forward(self, x, mask=None):
+                if mask is None and not torch.compiler.is_compiling():
+                    mask = torch.ones(6)
+                return super().forward(x * mask[:6])
+
+        self.assertIn("'NoneType' object is not subscriptable: there may be a tensor in eager mode", self.error(net=Masked(), optimizer="sgd:lr=1"))
+        adjacency = torch.eye(4).to_sparse()
+        net = Mlp()
+        net.fc1.register_forward_pre_hook(lambda _, args: (torch.sparse.mm(adjacency, args[0]),))
+        self.assertIn("SparseTensorImpl: tensors are dense: make it .to_dense()", self.error(net=net, optimizer="sgd:lr=1"))
 
     def test_lines_of_python_are_nobodys(self):
         trace = f'  File "/user/model.py", line 7, in forward\n  File "{contextlib.__file__}", line 105, in inner\n'

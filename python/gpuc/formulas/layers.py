@@ -66,6 +66,18 @@ def avg_pool3d(self, kernel_size, stride=(), padding=(0,), ceil_mode=False, coun
     return sum(behind, first) / size
 
 
+@formula(aten.conv3d.default)
+def conv3d(input, weight, bias=None, stride=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), groups=1):
+    """Of a batch, by kernels that do not reach over one of the dimensions, as the lambda layers of pictures have it: that is part of the batch."""
+    options = [[*each] * (3 // len(each)) for each in (stride, padding, dilation)]
+    alone = next((axis for axis in range(3) if weight.shape[2 + axis] == 1 and options[0][axis] == 1 and not options[1][axis]), None)
+    if input.dim() != 5 or alone is None:
+        return NotImplemented
+    pictures = input.movedim(2 + alone, 1)
+    found = F.conv2d(pictures.flatten(0, 1), weight.squeeze(2 + alone), bias, *(each[:alone] + each[alone + 1 :] for each in options), groups)
+    return found.unflatten(0, pictures.shape[:2]).movedim(1, 2 + alone)
+
+
 @formula(aten.rrelu_with_noise_functional.default)
 def rrelu(self, noise, lower=1 / 8, upper=1 / 3, training=False, generator=None):
     slope = torch.rand_like(self) * (upper - lower) + lower if training else torch.full_like(self, (lower + upper) / 2)
