@@ -27,7 +27,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from gpuc.batches import checksum_of
-from gpuc.contents import has_contents, why_not_plain
+from gpuc.contents import has_contents, is_dense, why_not_plain
 from gpuc.custom_gradients import custom_gradients, put
 from gpuc.errors import Error, Problem, refuse
 from gpuc.forward_state import AssignedBuffers, check_repetition, reads_of, same_random
@@ -208,7 +208,7 @@ def export(module, args, kwargs, rules):
     try:
         with warnings.catch_warnings(), quietly():
             warnings.simplefilter("ignore")  # Of weights that LSTMs keep in two places, and the like.
-            program = capture_whole(module, args, kwargs)
+            program = capture_whole(module, args, kwargs, rules)
             keep_no_grad(program)
             keep_dropout(program)
             program.graph_module.recompile()
@@ -274,10 +274,33 @@ def held(root):
         yield
 
 
-def capture_whole(module, args, kwargs):
-    """One pass of the module."""
+def capture_whole(module, args, kwargs, rules):
+    """One pass of the module; a second one, if in the first it reads its own tensors as constants: to look at each call takes time."""
+    if not rules.are_held:
+        try:
+            program = capture_pass(module, args, kwargs)
+            rules.are_held = shows_its_own(program, module)
+        except Exception as error:
+            rules.are_held = any(words in str(error) for words in OF_HELD)
+            if not rules.are_held:
+                raise
+        if not rules.are_held:
+            return program
+    return capture_pass(module, args, kwargs, held(module))
+
+
+# What torch says where a buffer is written and read from a list, and where a gradient is asked of a parameter in one.
+OF_HELD = ("expected compiled_fn to be GraphModule", "differentiated Tensors appears to not have been used")
+
+
+def shows_its_own(program, module):
+    own = {tensor.untyped_storage().data_ptr() for tensor in (*module.parameters(), *module.buffers()) if is_dense(tensor)}
+    return any(is_dense(each) and each.untyped_storage().data_ptr() in own for each in program.constants.values())
+
+
+def capture_pass(module, args, kwargs, within=contextlib.nullcontext()):
     gradients = custom_gradients() if torch.is_grad_enabled() else contextlib.nullcontext()
-    with same_random(), inner_gradients(), without_questions(), lines_of(module.loss), gradients, held(module):
+    with same_random(), inner_gradients(), without_questions(), lines_of(module.loss), gradients, within:
         return torch.export.export(module, args, kwargs)
 
 

@@ -26,6 +26,7 @@ class Rules:
 
     def __init__(self):
         self.known = {name for name, _ in _compiler.known_ops()}
+        self.are_held = False  # Tensors of the module, in lists of the user's, which the capture has to look for.
 
     @functools.cached_property
     def table(self):
