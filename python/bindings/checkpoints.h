@@ -19,7 +19,8 @@ class Checkpoints {
   static Result<Checkpoints> open(const std::string& folder, int64_t keep, bool writes) {
     GPUC_ASSIGN_OR_RETURN(CheckpointFolder opened, CheckpointFolder::open(folder, keep));
     if (!writes) return Checkpoints(std::move(opened), std::nullopt, writes);
-    GPUC_ASSIGN_OR_RETURN(FolderLock lock, FolderLock::take(folder));
+    GPUC_ASSIGN_OR_RETURN(FolderLock lock,
+                          FolderLock::take(folder, "wait for it to end, or give another checkpoint_dir"));
     return Checkpoints(std::move(opened), std::move(lock), writes);
   }
 

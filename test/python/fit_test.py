@@ -178,7 +178,8 @@ class Checkpoints(Case):
     def test_one_run_at_a_time(self):
         class Second(Shuffled):
             def __iter__(inner):
-                self.refused("another process is writing to the folder", self.plan(), checkpoint_dir=self.folder, resume=True)
+                text = f"another process is writing to the folder {self.folder}: wait for it to end, or give another checkpoint_dir"
+                self.refused(text, self.plan(), checkpoint_dir=self.folder, resume=True)
                 yield from super().__iter__()
 
         self.fit(self.plan(), Second(self.batch), checkpoint_dir=self.folder)
