@@ -53,7 +53,10 @@ Result<std::string> readExternalData(const std::string &file, const std::map<std
                          " bytes, expected " + std::to_string(length));
   GPUC_ASSIGN_OR_RETURN(fs::path path, locate(file, location->second));
   std::error_code error;
-  uintmax_t size = fs::is_regular_file(path, error) ? fs::file_size(path, error) : 0;
+  // Whoever opens a pipe waits for a writer.
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error))
+    return Status::error("external data '" + location->second + "' is no regular file");
+  uintmax_t size = fs::file_size(path, error);
   std::ifstream stream(path, std::ios::binary);
   if (error || !stream)
     return Status::error(
