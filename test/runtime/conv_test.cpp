@@ -106,6 +106,21 @@ TEST(Conv, Pointwise) {
   }
 }
 
+// Of many channels each product packs what the next one reads: blocks of one to four vectors of pixels, of
+// which the last may be cut short, in one part of an image or several; heights of all blocks of channels;
+// more or fewer rows to pack than blocks of channels; several blocks of depth, tiles of channels, groups.
+TEST(Conv, PointwiseThatPacksAhead) {
+  for (int64_t pixels : {70, 81, 97, 113, 131, 160, 193})
+    checkAll(makeShape(2, 70, 66, axis(1, 1), axis(pixels, 1)), 33);
+  for (int64_t channels : {1, 2, 3, 4, 5, 7, 8, 11})
+    checkAll(makeShape(1, 100, channels, axis(9, 1), axis(15, 1)), 34);
+  for (ConvShape shape :
+       {makeShape(1, 130, 600, axis(9, 1), axis(11, 1)), makeShape(1, 600, 130, axis(9, 1), axis(11, 1)),
+        makeShape(2, 210, 201, axis(16, 1), axis(32, 1), 3), makeShape(20, 65, 3, axis(10, 1), axis(13, 1)),
+        makeShape(1, 129, 65, axis(40, 1), axis(40, 1))})
+    checkAll(shape, 35);
+}
+
 // Small pictures: of some images side by side, of whose blocks and parts the last has fewer, or of one where
 // it lies; several blocks of what is added up, of channels and of a tile's channels; groups. In f64 other
 // extents fill a vector.
@@ -442,6 +457,7 @@ TEST(Conv, FinishesWhatItSummedUp) {
                               makeShape(1, 64, 96, axis(14, 1, 2), axis(14, 1, 2), 2),
                               makeShape(3, 130, 70, axis(5, 1), axis(5, 1)),
                               makeShape(17, 40, 280, axis(20, 1), axis(33, 1)),
+                              makeShape(3, 290, 280, axis(20, 1), axis(33, 1)),
                               makeShape(6, 300, 280, axis(4, 1), axis(4, 1))};
   EXPECT_EQ(methodOf(shapes[0], ConvKind::forward), ConvMethod::by_images);
   for (uint64_t seed = 0; ConvShape shape : shapes)
@@ -462,6 +478,7 @@ TEST(Conv, BitsDoNotDependOnTheSplit) {
           makeShape(20, 3, 5, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2)),
           makeShape(20, 3, 40, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2)),
           makeShape(17, 40, 280, axis(20, 1), axis(33, 1)), makeShape(17, 96, 280, axis(4, 1), axis(4, 1)),
+          makeShape(3, 130, 300, axis(20, 1), axis(33, 1)),
           makeShape(20, 96, 200, axis(19, 1, 2), axis(20, 1, 2))}) {
       shape.kind = kind;
       ASSERT_TRUE(countWindows(shape));
@@ -510,6 +527,7 @@ TEST(Conv, RunAllocatesNothing) {
   for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient})
     for (ConvShape shape : {makeShape(4, 3, 5, axis(14, 3, 1, 1, 1), axis(14, 3, 1, 1, 1)),
                             makeShape(4, 16, 32, axis(14, 3, 1, 1, 1), axis(14, 3, 2, 1, 1)),
+                            makeShape(2, 130, 70, axis(14, 1), axis(14, 1)),
                             makeShape(4, 16, 32, axis(14, 3, 1, 1, 1), axis(14, 3, 1, 1, 1))}) {
       shape.kind = kind;
       ASSERT_TRUE(countWindows(shape));

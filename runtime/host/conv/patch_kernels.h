@@ -215,6 +215,42 @@ struct TypedChannelKernels {
 };
 
 //===----------------------------------------------------------------------===//
+// Pointwise
+//===----------------------------------------------------------------------===//
+
+/// to[row][column] = from[row][column], of up to four vectors of columns; rows of `to` have room for four.
+template <typename T>
+struct PackedAhead {
+  int64_t rows, columns;
+  const T* from;
+  int64_t from_row;
+  T* to;
+};
+
+/// result[row, column] (+)= Σ over d of w[row, d] · packed[d, column], added up in this order, each product
+/// by a fused multiply-add, of up to four vectors of columns. Of w's rows and terms the ones lie side by
+/// side, and the others w_step apart. Meanwhile `next` is packed, of which there may be no rows.
+template <typename T>
+struct PointwiseProducts {
+  int64_t rows, columns, depth;
+  const T* w;
+  int64_t w_step;
+  const T* packed;
+  T* result;
+  int64_t result_row;
+  bool accumulate;
+  PackedAhead<T> next;
+};
+
+/// None, where vectors have fewer than 64 bytes.
+template <typename T>
+struct TypedPointwiseKernels {
+  void (*pack)(const PackedAhead<T>& p);
+  void (*termsAlong)(const PointwiseProducts<T>& p);  // a row's terms lie side by side
+  void (*rowsAlong)(const PointwiseProducts<T>& p);   // the rows of a term do
+};
+
+//===----------------------------------------------------------------------===//
 // Patches
 //===----------------------------------------------------------------------===//
 
@@ -276,6 +312,7 @@ struct TypedPatchKernels {
   TypedDirectKernels<S> direct;
   TypedImageKernels<S> images;
   TypedChannelKernels<S> channels;
+  TypedPointwiseKernels<Computed<S>> pointwise;
   TypedPlaneKernels<Computed<S>> planes;
   void (*spread)(const SpreadPixels<S>& p);
   void (*take)(const TakenPixels<S, S>& p);

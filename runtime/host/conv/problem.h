@@ -71,6 +71,16 @@ struct ChannelRun {
   int32_t first, count;  // places in a row of the result
 };
 
+/// How a pointwise convolution is cut whose products pack what the next one reads (pointwise_ahead.cpp). Rows
+/// of the result are its channels.
+struct AheadCut {
+  bool used = false;
+  int64_t depth, depth_blocks;
+  int64_t channels, channel_tiles;        // of a tile; the last may have fewer
+  int64_t column_blocks, column_vectors;  // of an image; their vectors are shared out evenly
+  int64_t parts;                          // of an image's column blocks, a tile each
+};
+
 /// What by_channels needs beyond the shape. Sources are the input's pixels; of the input's gradient the
 /// output's.
 struct ChannelsProblem {
@@ -98,6 +108,7 @@ struct ConvProblem {
   bool takes_pixels = false;         // likewise: each tile takes its pixels from the picture that has strides
   DataType storage = DataType::f32;  // of the operands in memory
   GemmBlocks blocks;
+  AheadCut ahead{};
   int64_t channels_per_tile = 1;       // of the result: input_gradient, pointwise; filter_gradient: rows
   int64_t parts = 1;                   // filter_gradient
   bool sums_in_workspace = false;      // filter_gradient: the parts, which the last phase adds up
@@ -160,6 +171,9 @@ constexpr int64_t spreadConvRow(int64_t count, DataType type) {
 
 /// Cuts a pointwise shape, forward or the input's gradient.
 void cutForPointwise(ConvProblem& problem);
+/// Whether its products pack what the next one reads, once it is cut so; then that is done anew.
+bool packsAhead(const ConvProblem& problem);
+void cutForPackingAhead(ConvProblem& problem);
 /// Cuts a shape for the direct method.
 void cutForDirect(ConvProblem& problem);
 /// The same for by_images.
@@ -181,6 +195,7 @@ double convTileNs(double flops, double packed, DataType type);
 ConvTile forwardTile(DataType storage);
 ConvTile inputGradientTile(DataType storage);
 ConvTile pointwiseTile(DataType storage);
+ConvTile pointwiseAheadTile(DataType storage);
 ConvTile filterGradientTile(DataType storage);
 /// The direct method's: of forward and the input's gradient, and of the filter's.
 ConvTile directTile(DataType storage);
