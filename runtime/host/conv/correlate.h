@@ -46,12 +46,16 @@ struct CorrelationBlock {
   const DirectTap *taps, *taps_end;
 };
 
-/// kOutputs x kVectors vectors of the result.
+/// kOutputs x kVectors vectors of the result. Those that the next block stores are asked for: rows of as many
+/// outputs are more streams than the processor foresees.
 template <int kOutputs, int kVectors, typename T>
 __attribute__((noinline)) void correlateBlock(const CorrelationBlock<T>& b, int64_t channels,
                                               int64_t image_channel, int64_t filter_channel,
                                               int64_t filter_output) {
   Vector<T> sums[kOutputs][kVectors] = {};
+  for (int o = 0; o < kOutputs; ++o)
+    for (int v = 0; v < kVectors; ++v)
+      __builtin_prefetch(b.result + o * b.result_output + b.place[v] + kVectors * kLanes<T>, 1);
   for (int64_t channel = 0; channel < channels; ++channel) {
     const int64_t offset = channel * image_channel;
     const T* weights = b.filter + channel * filter_channel;

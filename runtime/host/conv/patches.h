@@ -16,10 +16,23 @@ inline void zero(T* to, int64_t count) {
   if (i < count) storeFirst(to + i, Vector<T>{}, count - i);
 }
 
+/// to[i] = from[2 · i]. The element behind the last one that is copied may not be there.
+template <typename T>
+inline void copyEveryOther(T* to, const T* from, int64_t count) {
+  int64_t i = 0;
+  for (; i + kLanes<T> < count; i += kLanes<T>) store(to + i, loadSteps<2, T>(from + 2 * i));
+  const int64_t rest = count - i;
+  if (rest <= 0) return;
+  const Vector<T> last = loadSteps<2, T>(from + 2 * i, StepMask<2, T>(0, 2 * rest - 1));
+  rest == kLanes<T> ? store(to + i, last) : storeFirst(to + i, last, rest);
+}
+
 /// to[i] = from[i · step].
 template <typename S>
 inline void copy(Computed<S>* to, const S* from, int64_t count, int64_t step) {
   using T = Computed<S>;
+  if constexpr (!kIsWidened<S>)
+    if (step == 2) return copyEveryOther(to, from, count);
   int64_t i = 0;
   if (step == 1) {
     for (; i + kLanes<T> <= count; i += kLanes<T>) store(to + i, load(from + i));
@@ -222,16 +235,9 @@ void spreadPixels(const SpreadPixels<S>& p) {
 /// to[i] = from[i · step].
 template <typename T, typename S>
 inline void takeRow(const S* from, int64_t count, int64_t step, T* to) {
-  int64_t i = 0;
   if constexpr (std::is_same_v<S, T> && !kIsWidened<S>)
-    if (step == 2) {
-      // The element behind the last one that is taken may not be there.
-      for (; i + kLanes<T> < count; i += kLanes<T>) store(to + i, loadSteps<2, T>(from + 2 * i));
-      const int64_t rest = count - i;
-      const Vector<T> last = loadSteps<2, T>(from + 2 * i, StepMask<2, T>(0, 2 * rest - 1));
-      return rest == kLanes<T> ? store(to + i, last) : storeFirst(to + i, last, rest);
-    }
-  for (; i < count; ++i)
+    if (step == 2) return copyEveryOther(to, from, count);
+  for (int64_t i = 0; i < count; ++i)
     if constexpr (std::is_same_v<S, T>)
       to[i] = from[i * step];
     else
