@@ -13,23 +13,25 @@ namespace {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// kRows x kColumns vectors of sums. kAlong: the terms of a row lie side by side in a, else the rows do.
+/// kRows x kColumns vectors of sums. kAlong: the terms of a row lie side by side in a, else the rows do. How
+/// far rows lie apart is a constant: as many addresses in registers would leave none for others.
 template <int kRows, int kColumns, bool kAlong, typename T>
 __attribute__((noinline)) void pixelBlock(const PixelProducts<T>& p, int64_t row, int64_t column) {
-  const int64_t row_step = kAlong ? p.a_step : 1, depth_step = kAlong ? 1 : p.a_step, b_step = p.b_step;
+  constexpr int64_t kRowStep = kAlong ? kPixelBytes / static_cast<int64_t>(sizeof(T)) : 1;
+  const int64_t depth_step = kAlong ? 1 : p.a_step, b_step = p.b_step;
   T* to = p.sums + row * p.sums_row + column;
   Vector<T> sums[kRows][kColumns];
   for (int r = 0; r < kRows; ++r)
     for (int v = 0; v < kColumns; ++v)
       sums[r][v] = p.accumulate ? load(to + r * p.sums_row + v * kLanes<T>) : Vector<T>{};
   for (int64_t term = 0; term < p.term_count; ++term) {
-    const T* a = p.a + p.terms[term].a + row * row_step;
+    const T* a = p.a + p.terms[term].a + row * kRowStep;
     const T* b = p.b + p.terms[term].b + column;
     for (int64_t d = p.terms[term].depth; d > 0; --d, a += depth_step, b += b_step) {
       Vector<T> right[kColumns];
       for (int v = 0; v < kColumns; ++v) right[v] = load(b + v * kLanes<T>);
       for (int r = 0; r < kRows; ++r) {
-        const Vector<T> left = splat<T>(a[r * row_step]);
+        const Vector<T> left = splat<T>(a[r * kRowStep]);
         for (int v = 0; v < kColumns; ++v) sums[r][v] = multiplyAdd<T>(left, right[v], sums[r][v]);
       }
     }
@@ -46,10 +48,12 @@ void withPixelRows(const PixelProducts<T>& p, int64_t row, int64_t rows, int64_t
   pixelBlock<kRows, kColumns, kAlong>(p, row, column);
 }
 
-/// All rows of kColumns vectors: in as few blocks as possible, of nearly equal height.
+/// All rows of kColumns vectors: in as few blocks as possible, of nearly equal height. Of one vector more
+/// than eight: so many are in the making at once, and each load of b meets more.
 template <int kColumns, bool kAlong, typename T>
 void pixelColumns(const PixelProducts<T>& p, int64_t column) {
-  constexpr int kMost = kMostSums / kColumns < 8 ? kMostSums / kColumns : 8;
+  constexpr int kMostRows = 12;
+  constexpr int kMost = kMostSums / kColumns < kMostRows ? kMostSums / kColumns : kMostRows;
   const int64_t blocks = (p.rows + kMost - 1) / kMost;
   for (int64_t block = 0; block < blocks; ++block) {
     const int64_t row = evenBegin(p.rows, blocks, block);

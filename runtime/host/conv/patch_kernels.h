@@ -154,9 +154,12 @@ struct ProductRun {
   int64_t a, b, depth;
 };
 
+/// A pixel's channels that lie side by side where their product is along terms.
+inline constexpr int64_t kPixelBytes = 64;
+
 /// sums[row, column] (+)= Σ over runs and their terms d of a[run.a, row, d] · b[run.b + d · b_step + column],
 /// added up in this order, each product by a fused multiply-add. Columns are whole vectors of the table's
-/// width. Of a's terms and rows the ones lie side by side, and the others a_step apart.
+/// width. Of a's terms and rows the ones lie side by side, and the others a_step apart, rows kPixelBytes.
 template <typename T>
 struct PixelProducts {
   int64_t rows, columns;
