@@ -21,6 +21,8 @@ CASES = [
     (WIDE + ["batch=33"], [MOMENTUM], 3),
     (WIDE + ["batch=20", "dtype=f64"], [ADAMW], 3),
     (["mlp", "pixels=false", "input=4097", "hidden=3", "classes=3", "batch=5"], ["--optimizer=lion"], 1),  # a width without divisors
+    # Of all 69 * 37 elements one is left over behind whole vectors, of each row 5.
+    (["mlp", "pixels=false", "input=37", "hidden=69", "batch=8", "dtype=f64"], ["--optimizer=sgd:lr=0.1"], 1),
     (WIDE + ["batch=8"], ["--optimizer=muon:lr=0.01"], 3),  # of which the momentum is an update
     (TEXT + ["batch=3"], [ADAMW], 4),
     (["transformer", "width=64", "heads=4", "layers=1", "feedforward=96", "src_vocabulary=60", "tgt_vocabulary=70", "length=12",

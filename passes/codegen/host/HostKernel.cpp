@@ -243,7 +243,8 @@ void HostKernelEmitter::forLanes(Value low, Value high, Range range, Body body) 
   Value any = arith::CmpIOp::create(builder_, arith::CmpIPredicate::ne, rest, index(0));
   ifHolds(any, [&] {
     lanesFrom(middle);
-    emitter_.setTail(maskBelow(builder_, rest, lanes), range.high % lanes);
+    // Of a tile each row has an end, of as many lanes as only the call knows.
+    emitter_.setTail(maskBelow(builder_, rest, lanes), product_.rows ? 0 : range.high % lanes);
     body();
   });
 }
