@@ -2,8 +2,10 @@
 stored, no higher peak, and fewer bytes to move; and none where somebody wants a gradient as a whole.
 """
 
+import itertools
 import json
 import os
+import random
 import re
 import unittest
 
@@ -74,7 +76,7 @@ class UpdatesInProducts(ToolTest):
         return sum((entry["bytes_read"] + entry["bytes_written"]) * entry["executions"]
                    for entry in work if entry["entry"] == "train_step")
 
-    def check(self, keys, flags, least):
+    def check(self, keys, flags, least, threads=(1, 2, 3, 5)):
         self.write("step.mlir", self.gpuc("gpuc-compile", self.model(keys), "--emit=train", *flags))
         stored = self.planned("stored", PASSES)
         joined = self.planned("joined", PASSES[:2] + ["--plan-update-in-products"] + PASSES[2:])
@@ -83,8 +85,8 @@ class UpdatesInProducts(ToolTest):
         self.assertLessEqual(peak_of(joined), peak_of(stored))
         self.assertLess(self.bytes_moved("joined"), self.bytes_moved("stored"))
         expected = self.trained("stored", 1)
-        for threads in (1, 2, 3, 5):
-            self.assertEqual(self.trained("joined", threads), expected, threads)
+        for count in threads:
+            self.assertEqual(self.trained("joined", count), expected, count)
         print(*keys, *flags, f"{len(updates_in(joined))} updates in products, peak {peak_of(stored)} -> {peak_of(joined)}, "
               f"bytes {self.bytes_moved('stored')} -> {self.bytes_moved('joined')}", flush=True)
 
@@ -92,6 +94,18 @@ class UpdatesInProducts(ToolTest):
         for keys, flags, least in CASES:
             with self.subTest(keys=keys, flags=flags):
                 self.check(keys, flags, least)
+
+    def test_bits_of_random_widths(self):
+        """Rows of a product's tile end amid vectors, each as all elements together need not. $GPUC_WIDTHS: of so many models."""
+        draw = random.Random(7)
+        one_over = [size for size in itertools.product(range(33, 300), range(65, 300)) if size[0] * size[1] % 16 == 1]
+        for index in range(int(os.environ.get("GPUC_WIDTHS", "6"))):
+            size = draw.choice(one_over) if index % 2 else (draw.randint(33, 300), draw.randint(65, 300))
+            keys = ["mlp", "pixels=false", f"input={size[0]}", f"hidden={size[1]},{draw.randint(65, 300)}",
+                    f"classes={draw.randint(2, 40)}", f"batch={draw.choice((5, 8, 17, 32, 65))}", f"dtype={draw.choice(('f32', 'f64'))}"]
+            optimizer = draw.choice(("sgd:lr=0.1", "sgd:lr=0.1,momentum=0.9", "adamw:lr=1e-3", "lion"))
+            with self.subTest(keys=keys, optimizer=optimizer):
+                self.check(keys, ["--optimizer=" + optimizer], 1, (2,))
 
     def test_who_wants_a_gradient_as_a_whole_gets_it(self):
         for keys, whole in (WIDE + ["batch=8"], 3), (["convnet", "size=20", "batch=5"], 2):
