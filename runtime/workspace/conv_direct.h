@@ -36,6 +36,7 @@ constexpr int64_t mostPackedOutputs(const ConvShape& shape) { return 128 / sizeO
 /// of one image; of the filter's gradient it is one of `parts` of all chunks, each some images' strip.
 struct DirectCut {
   int64_t row_phases, column_phases;  // an image is packed as this many, so that strides become 1
+  int64_t column_step;                // the stride that columns are packed by; by_outputs 1, and lanes stride
   int64_t row_stride;                 // elements of a packed row
   int64_t more_rows;                  // packed rows of a strip beyond those of its result
   int64_t channels;                   // packed at once
@@ -91,8 +92,10 @@ constexpr DirectCut cutDirect(const ConvShape& shape, ConvMethod method) {
   const int64_t column_span = (s.width.kernel - 1) * s.width.dilation;
   DirectCut cut{};
   cut.row_phases = std::min(s.height.stride, row_span + 1);
-  cut.column_phases = std::min(s.width.stride, column_span + 1);
-  cut.row_stride = (s.width.output + lanes - 1) / lanes * lanes + (column_span / s.width.stride + 3) / 4 * 4;
+  cut.column_step = method == ConvMethod::by_outputs ? 1 : s.width.stride;
+  cut.column_phases = std::min(cut.column_step, column_span + 1);
+  const int64_t columns = (s.width.output - 1) * (s.width.stride / cut.column_step) + 1;
+  cut.row_stride = (columns + lanes - 1) / lanes * lanes + (column_span / cut.column_step + 3) / 4 * 4;
   cut.more_rows = row_span / s.height.stride;
 
   cut.channels = s.groupInputs();

@@ -22,12 +22,21 @@ constexpr int64_t lanesUsed(int64_t total, const ConvShape& shape) {
 
 constexpr bool isStrided(const ConvShape& s) { return s.height.stride > 1 || s.width.stride > 1; }
 
-/// A filter's gradient with an output in each lane: no lanes to add up at the end.
+/// Whether the kernels of by_outputs have rows of so many taps: by strides, of few channels, those of stems.
+constexpr bool hasRunsOf(int64_t taps, bool is_strided) {
+  if (taps == 3 || taps == 5 || taps == 7) return true;
+  return is_strided && (taps == 4 || taps == 8 || taps == 11);
+}
+
+/// A filter's gradient with an output in each lane: no lanes to add up at the end. Rows, by strides, are each
+/// phase's, and their kernels lose less to lanes that are idle.
 constexpr bool paysByOutputs(const ConvShape& s) {
-  const int64_t taps = s.width.kernel;
-  const bool adjacent = !isStrided(s) && s.width.dilation == 1 && (taps == 3 || taps == 5 || taps == 7);
-  return adjacent && s.groupInputs() <= kManyChannels &&
-         2 * lanesUsed(s.groupOutputs(), s) > lanesUsed(s.width.output, s) &&
+  constexpr int64_t kMostInputsByStrides = 7;
+  const bool is_strided = isStrided(s);
+  const int64_t used = lanesUsed(s.groupOutputs(), s), row_lanes = lanesUsed(s.width.output, s);
+  return s.width.dilation == 1 && hasRunsOf(s.width.kernel, is_strided) &&
+         s.groupInputs() <= (is_strided ? kMostInputsByStrides : kManyChannels) &&
+         (is_strided ? 5 * used > 4 * row_lanes : 2 * used > row_lanes) &&
          fitsDirect(s, ConvMethod::by_outputs);
 }
 

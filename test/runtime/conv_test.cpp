@@ -255,6 +255,21 @@ TEST(Conv, FewChannelsByOutputs) {
     }
 }
 
+// So by strides, of stems: rows lie whole, and an output's pixels as many elements apart as it strides.
+TEST(Conv, StemsByOutputs) {
+  for (int64_t kernel : {3, 4, 5, 7, 8, 11})
+    for (int64_t outputs : {16, 33, 48, 64}) {
+      const int64_t stride = 2 + kernel % 3;
+      const ConvShape shape = makeShape(3, outputs % 7 + 1, outputs, axis(31, kernel, stride, 1, 2),
+                                        axis(14 * stride + kernel - 1, kernel, stride, 1, 0));
+      EXPECT_EQ(methodOf(shape, ConvKind::filter_gradient) == ConvMethod::by_outputs, outputs != 33);
+      checkAll(shape, static_cast<uint64_t>(800 + outputs));
+    }
+  checkAll(makeShape(2, 3, 32, axis(130, 3, 2, 1, 1), axis(127, 3, 2, 1, 1)), 801);   // several strips
+  checkAll(makeShape(2, 6, 32, axis(30, 3, 1, 1, 1), axis(33, 3, 2, 1, 1), 2), 802);  // groups
+  checkAll(makeShape(2, 3, 32, axis(30, 3, 3, 1, 1, 2), axis(35, 5, 2, 2, 2)), 803);  // rows dilated
+}
+
 // An image in each lane: vectors of images that are full or not, blocks of outputs and pixels of each size,
 // strips, strides, dilation, groups, and padding that no window meets.
 TEST(Conv, FewChannelsByImages) {

@@ -56,6 +56,7 @@ class DirectFilterTile {
                   .image = packed,
                   .image_image = imageElements(problem_),
                   .image_row = problem_.direct.cut.row_stride,
+                  .column_step = s.width.stride / problem_.direct.cut.column_step,
                   .taps = channels.count * s.taps(),
                   .run_taps = s.width.kernel,
                   .places = problem_.direct.tap_places.data(),

@@ -9,8 +9,8 @@ int64_t tapPlace(const ConvProblem& problem, int64_t rows, int64_t i, int64_t j)
   const ConvAxis &height = problem.correlation.height, &width = problem.correlation.width;
   const DirectCut& cut = problem.direct.cut;
   const int64_t row = i * height.dilation, column = j * width.dilation;
-  const int64_t phase = row % height.stride * cut.column_phases + column % width.stride;
-  return (phase * rows + row / height.stride) * cut.row_stride + column / width.stride;
+  const int64_t phase = row % height.stride * cut.column_phases + column % cut.column_step;
+  return (phase * rows + row / height.stride) * cut.row_stride + column / cut.column_step;
 }
 
 }  // namespace

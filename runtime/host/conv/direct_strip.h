@@ -17,7 +17,7 @@ inline PackedStrip packedStrip(const ConvProblem& problem, int64_t channels, int
           .top = c.height.low,
           .left = c.width.low,
           .row_step = c.height.stride,
-          .column_step = c.width.stride,
+          .column_step = cut.column_step,
           .row_phases = cut.row_phases,
           .column_phases = cut.column_phases,
           .first_row = first_row,

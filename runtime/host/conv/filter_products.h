@@ -93,11 +93,12 @@ __attribute__((noinline)) void outputBlock(const FilterProducts<T>& p, int64_t l
       for (int r = 0; r < kRuns; ++r)
         from[r] = p.image + image * p.image_image + row * p.image_row + p.places[run + r];
       for (int64_t column = 0; column < p.columns; ++column, dy += p.dy_pixel) {
+        const int64_t at = column * p.column_step;
         Vector<T> left[kVectors];
         for (int v = 0; v < kVectors; ++v) left[v] = load(dy + v * kLanes<T>);
         for (int r = 0; r < kRuns; ++r)
           for (int t = 0; t < kTaps; ++t) {
-            const Vector<T> right = from[r][column + t] - Vector<T>{};
+            const Vector<T> right = from[r][at + t] - Vector<T>{};
             for (int v = 0; v < kVectors; ++v) sums[r][t][v] = multiplyAdd<T>(right, left[v], sums[r][t][v]);
           }
       }
@@ -136,12 +137,20 @@ void outputBlocks(const FilterProducts<T>& p, int64_t lane) {
 
 template <int kVectors, typename T>
 void outputVectors(const FilterProducts<T>& p, int64_t lane) {
-  if (p.run_taps == 3)
-    outputBlocks<kVectors, 3>(p, lane);
-  else if (p.run_taps == 5)
-    outputBlocks<kVectors, 5>(p, lane);
-  else
-    outputBlocks<kVectors, 7>(p, lane);
+  switch (p.run_taps) {
+    case 3:
+      return outputBlocks<kVectors, 3>(p, lane);
+    case 4:
+      return outputBlocks<kVectors, 4>(p, lane);
+    case 5:
+      return outputBlocks<kVectors, 5>(p, lane);
+    case 7:
+      return outputBlocks<kVectors, 7>(p, lane);
+    case 8:
+      return outputBlocks<kVectors, 8>(p, lane);
+    default:
+      return outputBlocks<kVectors, 11>(p, lane);
+  }
 }
 
 template <typename T>

@@ -65,15 +65,16 @@ struct Correlation {
 };
 
 /// sums[output, tap] (+)= Σ over images, rows and columns of dy[image, output, (row, column)] ·
-/// image[(row, column) + tap]. By rows each lane of a vector adds up its own columns, image by image and row
-/// by row; at the end the lanes are added up as a tree. By outputs each lane has an output of its own, and
-/// adds up column by column as well; the taps come in runs that read adjacent elements.
+/// image[(row, column · column_step) + tap]. By rows each lane of a vector adds up its own columns, image by
+/// image and row by row; at the end the lanes are added up as a tree. By outputs each lane has an output of
+/// its own, and adds up column by column as well; the taps come in runs that read adjacent elements.
 template <typename T>
 struct FilterProducts {
   int64_t images, outputs, rows, columns;
   const T* image;
   int64_t image_image, image_row;
-  int64_t taps, run_taps;  // run_taps: of a run, by outputs (3, 5 or 7)
+  int64_t column_step;     // by rows 1
+  int64_t taps, run_taps;  // run_taps: of a run, by outputs (hasRunsOf in runtime/workspace/conv_method.h)
   const int32_t* places;   // of each tap, or of the first in each run
   const T* dy;  // by rows, which lie one behind the other; or, by outputs, whole vectors of outputs:
                 // [image][row][column][output]
