@@ -306,12 +306,13 @@ def capture_pass(module, args, kwargs, within=contextlib.nullcontext()):
 
 @contextlib.contextmanager
 def lines_of(loss):
-    """torch.export keeps lines of what is called forward(), and of a loss that is a function none."""
+    """torch.export keeps lines of what is called forward(), and of a loss that is a function of the user's none. Of torch's there is nothing to
+    say, and further frames take time."""
     anchors = getattr(torch.fx.proxy, "_STACK_TRACE_ANCHORS", set())
     function = inspect.unwrap(loss.func if isinstance(loss, functools.partial) else loss) if loss is not None else None
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
     place = code and (code.co_filename, code.co_name)
-    is_new = code is not None and place not in anchors
+    is_new = code is not None and not is_own(code.co_filename) and place not in anchors
     if is_new:
         anchors.add(place)
     try:
