@@ -35,13 +35,17 @@ Tensor repeatHeads(const Tensor &x, int64_t times) {
                  {s[0], s[1] * times, s[2], s[3]});
 }
 
+/// -∞ where not seen.
+Tensor biasWhere(const Tensor &seen, DataType type) {
+  Tensor shape = cast(seen, type);
+  return select(seen, like(shape, 0), like(shape, -kInfinity));
+}
+
 /// The mask as numbers to add, of at least two dimensions, over all keys: those beyond it are not seen.
 Tensor biasOf(const Tensor &mask, DataType type, int64_t keys) {
   Tensor bias = mask;
-  if (mask && mask.type() == DataType::i1) {
-    Tensor shape = cast(mask, type);
-    bias = select(mask, like(shape, 0), like(shape, -kInfinity));
-  }
+  if (mask && mask.type() == DataType::i1)
+    bias = biasWhere(mask, type);
   if (bias && bias.extent(bias.rank() - 1) < keys) {
     Shape low(bias.rank(), 0), high(bias.rank(), 0);
     high.back() = keys - bias.extent(bias.rank() - 1);
@@ -51,10 +55,16 @@ Tensor biasOf(const Tensor &mask, DataType type, int64_t keys) {
 }
 
 /// -∞ where query i, which stands `past` keys behind the first, sees key j not.
-Tensor causalBias(Emitter &e, int64_t queries, int64_t keys, int64_t past, DataType type) {
-  Tensor row = iota(e, {queries, keys}, DataType::i64, 0) + static_cast<double>(past);
-  Tensor seen = compare("le", iota(e, {queries, keys}, DataType::i64, 1), row);
-  return select(seen, e.constant({queries, keys}, type, 0), e.constant({queries, keys}, type, -kInfinity));
+Tensor causalBias(Emitter &e, int64_t queries, int64_t keys, const Tensor &past, DataType type) {
+  Tensor row = iota(e, {queries, keys}, DataType::i64, 0) + past;
+  return biasWhere(compare("le", iota(e, {queries, keys}, DataType::i64, 1), row), type);
+}
+
+/// A query that sees no key weighs all of them by 0, where a softmax has no number.
+Tensor weightsOf(const Tensor &scores) {
+  Tensor top = reduce("reduce_max", scores, {scores.rank() - 1}, /*keep=*/true);
+  Tensor blind = compare("eq", top, -kInfinity), zero = like(scores, 0);
+  return select(blind, zero, along("softmax", select(blind, zero, scores), -1));
 }
 
 Tensor appendPast(NodeScope &node, size_t index, const Tensor &now) {
@@ -96,25 +106,29 @@ void lowerAttention(NodeScope &node) {
     scores = unary("tanh", scores / cap) * cap;
   if (mode == 1 && node.wants(3))
     node.output(scores, 3);
-  Tensor bias;
+  Emitter &e = node.emitter;
+  // How many keys of each row are no padding, the last of them those of the queries.
+  Tensor length = node.has(6) ? unsqueeze(cast(node.input(6), DataType::i64), {1, 2, 3}) : Tensor();
+  Tensor before = e.constant({}, DataType::i64, static_cast<double>(past)), bias;
   if (node.has(3))
     bias = biasOf(node.input(3), type, keys);
   if (node.integer("is_causal", 0)) {
-    Tensor causal = causalBias(node.emitter, queries, keys, past, type);
+    Tensor causal =
+        causalBias(e, queries, keys, length ? length - static_cast<double>(queries) : before, type);
     bias = bias ? bias + causal : causal;
   }
-  if (node.has(6)) { // How many keys of each row are no padding.
-    Tensor length = unsqueeze(cast(node.input(6), DataType::i64), {1, 2, 3});
-    Tensor at = iota(node.emitter, {k.extent(0), 1, 1, keys}, DataType::i64, 3);
-    Tensor zero = node.emitter.constant({k.extent(0), 1, 1, keys}, type, 0);
-    Tensor padding = select(compare("lt", at, length), zero, like(zero, -kInfinity));
+  if (length) {
+    Tensor at = iota(e, {k.extent(0), 1, 1, keys}, DataType::i64, 3);
+    Tensor padding = biasWhere(compare("lt", at, length), type);
     bias = bias ? bias + padding : padding;
   }
   if (bias)
     scores = scores + bias;
   if (mode == 2 && node.wants(3))
     node.output(scores, 3);
-  Tensor probabilities = along("softmax", scores, -1);
+  // Without a mask each query sees the first key.
+  const bool maySeeNone = node.has(3) || node.has(6);
+  Tensor probabilities = maySeeNone ? weightsOf(scores) : along("softmax", scores, -1);
   if (mode == 3 && node.wants(3))
     node.output(probabilities, 3);
   Tensor result = matmul(probabilities, v);
