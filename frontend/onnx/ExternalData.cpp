@@ -46,6 +46,8 @@ Result<std::string> readExternalData(const std::string &file, const std::map<std
   auto location = keys.find("location");
   if (location == keys.end() || location->second.empty())
     return Status::error("external data without a location");
+  if (location->second.find('\0') != std::string::npos)
+    return Status::error("external data whose location holds a NUL, which no file's name does");
   GPUC_ASSIGN_OR_RETURN(int64_t offset, number(keys, "offset", 0));
   GPUC_ASSIGN_OR_RETURN(int64_t given, number(keys, "length", length));
   if (given != length)

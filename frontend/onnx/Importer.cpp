@@ -8,6 +8,10 @@
 
 #include "mlir/IR/Verifier.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SHA1.h"
+
 using namespace mlir;
 
 namespace gpuc::onnx {
@@ -362,11 +366,29 @@ Status Importer::addLoss() {
   return onnx::addLoss(emitter_, predict_, spec, out_.notes);
 }
 
+/// Files of another export often have the same length.
+void Importer::checkExternalFiles() {
+  for (const auto &[file, checksum] : model_.checksums) {
+    auto bytes = llvm::MemoryBuffer::getFile(file, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+    if (!bytes) {
+      report("cannot read external data '" + file + "': " + bytes.getError().message());
+      continue;
+    }
+    std::string found =
+        llvm::toHex(llvm::SHA1::hash(llvm::arrayRefFromStringRef((*bytes)->getBuffer())), true);
+    if (!StringRef(checksum).equals_insensitive(found))
+      report("external data '" + file + "' are not those that the model was saved with: their SHA-1 is " +
+             found + ", its 'checksum' says " + checksum +
+             "; take the file that belongs to it, or save the model again");
+  }
+}
+
 ImportedModel Importer::run(const Unmerged &unmerged) {
   builder_.setInsertionPointToEnd(module_->getBody());
   Location location = NameLoc::get(builder_.getStringAttr("predict"));
   predict_ = func::FuncOp::create(builder_, location, "predict", builder_.getFunctionType({}, {}));
   builder_.setInsertionPointToStart(&predict_.getBody().emplaceBlock());
+  checkExternalFiles();
   bindInitializers(model_.graph, globals_);
   bindInputs();
   runNodes(model_.graph.nodes, globals_);

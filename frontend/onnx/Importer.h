@@ -68,6 +68,7 @@ public:
 private:
   Failure report(std::string text, std::set<std::string> unknown = {});
 
+  void checkExternalFiles();
   void bindInitializers(const Graph &graph, NameScope &scope);
   void bindInputs();
   std::optional<Shape> inputShape(const ValueInfo &input);

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -102,6 +103,8 @@ struct Model {
   std::vector<Function> functions;
   /// Whose bytes its tensors hold; one may stand there several times.
   std::vector<std::string> externalFiles;
+  /// File and SHA-1 of it in hexadecimal, as the model says: not looked at by the reader.
+  std::set<std::pair<std::string, std::string>> checksums;
 };
 
 } // namespace gpuc::onnx

@@ -139,6 +139,7 @@ private:
 
   std::string file_;
   std::vector<std::string> externalFiles_;
+  std::set<std::pair<std::string, std::string>> checksums_;
 };
 
 Result<HostTensorPtr> Reader::tensor(::onnx::TensorProto &proto, const std::string &what) {
@@ -165,6 +166,8 @@ Result<HostTensorPtr> Reader::tensor(::onnx::TensorProto &proto, const std::stri
       return fail(what + ": " + read.message());
     bytes = *std::move(read);
     externalFiles_.push_back((std::filesystem::path(file_).parent_path() / keys["location"]).string());
+    if (keys.count("checksum"))
+      checksums_.insert({externalFiles_.back(), keys["checksum"]});
   } else {
     bytes = proto.has_raw_data() ? std::move(*proto.mutable_raw_data()) : typedBytes(proto, *element.type);
   }
@@ -307,6 +310,7 @@ Result<Model> Reader::model(::onnx::ModelProto &proto) {
   }
   upgrade(out);
   out.externalFiles = std::move(externalFiles_);
+  out.checksums = std::move(checksums_);
   return out;
 }
 
