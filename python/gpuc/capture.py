@@ -35,7 +35,7 @@ from gpuc.formulas import without_questions
 from gpuc.formulas.cures import cure_of_type, cured
 from gpuc.functional import Rules, functional, name_of
 from gpuc.inner_gradients import has_gradients, inner_gradients, mark_inputs
-from gpuc.lines import is_own, own_name, user_line
+from gpuc.lines import beginning_of, is_own, own_name, user_line
 
 TYPES = {
     torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
@@ -105,14 +105,6 @@ def described(value):
     return "None" if value is None else f"a {type(value).__name__}, and no tensor"
 
 
-def beginning_of(function):
-    """Where a function of the user's begins, or the forward() of a module of theirs."""
-    function = function.forward if isinstance(function, torch.nn.Module) else function
-    code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
-    is_theirs = code is not None and not is_own(code.co_filename)
-    return {"file": code.co_filename, "line": code.co_firstlineno} if is_theirs else {}
-
-
 def check_call(function, name, count, kwargs, told):
     """A parameter that the batch has nothing for, or a part of the batch that is none's."""
     forward = function.forward if isinstance(function, torch.nn.Module) else function
@@ -161,13 +153,14 @@ def check_layers(net):
     for path, module in net.named_modules():
         if isinstance(module, _NormBase) and module.training and module.track_running_stats and module.momentum is None:
             problems.append(Problem("has momentum=None, a mean over all batches so far, which is not supported: give it a momentum (0.1)", path))
-        if module._backward_hooks or module._backward_pre_hooks:
-            problems.append(Problem("has a backward hook, which a compiled step does not call: remove it", path))
+        for hook in (*module._backward_hooks.values(), *module._backward_pre_hooks.values()):
+            problems.append(Problem("has a backward hook, which a compiled step does not call: remove it", path, **beginning_of(hook)))
         if ".quantized" in type(module).__module__:
             problems.append(Problem("is quantized, and has no weights to train: give the module as it was before", path))
     for name, parameter in net.named_parameters():
-        if parameter._backward_hooks or parameter._post_accumulate_grad_hooks:
-            problems.append(Problem("has a gradient hook, which a compiled step does not call: remove it", name))
+        for hooks in (parameter._backward_hooks, parameter._post_accumulate_grad_hooks):
+            for hook in (hooks or {}).values():
+                problems.append(Problem("has a gradient hook, which a compiled step does not call: remove it", name, **beginning_of(hook)))
     if problems:
         refuse(problems)
 
@@ -304,22 +297,30 @@ def capture_pass(module, args, kwargs, within=contextlib.nullcontext()):
         return torch.export.export(module, args, kwargs)
 
 
+class UsersCode:
+    """Where torch.export looks up whether it keeps a frame's line: (file, function). By itself it keeps those of what is called forward(), and what
+    that has put into functions of its own, and a loss that is one, would have none. Of torch's there is nothing to say, and of what calls gpuc."""
+
+    def __init__(self, loss):
+        frames = [each.f_code for each, _ in traceback.walk_stack(None)]
+        self.around = {(code.co_filename, code.co_name) for code in frames} - {place_of_code(loss)}
+
+    def __contains__(self, place):
+        return not is_own(place[0]) and place not in self.around
+
+
+def place_of_code(loss):
+    function = inspect.unwrap(loss.func if isinstance(loss, functools.partial) else loss)
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    return code and (code.co_filename, code.co_name)
+
+
 @contextlib.contextmanager
 def lines_of(loss):
-    """torch.export keeps lines of what is called forward(), and of a loss that is a function of the user's none. Of torch's there is nothing to
-    say, and further frames take time."""
-    anchors = getattr(torch.fx.proxy, "_STACK_TRACE_ANCHORS", set())
-    function = inspect.unwrap(loss.func if isinstance(loss, functools.partial) else loss) if loss is not None else None
-    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
-    place = code and (code.co_filename, code.co_name)
-    is_new = code is not None and not is_own(code.co_filename) and place not in anchors
-    if is_new:
-        anchors.add(place)
-    try:
+    with contextlib.ExitStack() as undo:
+        if hasattr(torch.fx.proxy, "_STACK_TRACE_ANCHORS"):
+            put(undo, torch.fx.proxy, "_STACK_TRACE_ANCHORS", UsersCode(loss))
         yield
-    finally:
-        if is_new:
-            anchors.discard(place)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,7 @@
 """Layers and lines as the user knows them."""
 
+import functools
+import inspect
 import os
 import sysconfig
 
@@ -17,6 +19,7 @@ def own_name(path):
     return path.removeprefix("net.") if path != "net" else ""
 
 
+@functools.cache
 def is_own(file):
     """Torch's, gpuc's or Python's."""
     return file.startswith((TORCH, HERE, SYMPY, "<")) or (file.startswith(STANDARD) and not file.startswith(SITE))
@@ -33,3 +36,11 @@ def user_line(trace):
         if not is_own(file):
             found = (file, int(rest.split(",")[0]))
     return found
+
+
+def beginning_of(function):
+    """Where a function of the user's begins, or the forward() of a module of theirs."""
+    function = function.forward if isinstance(function, torch.nn.Module) else function
+    code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
+    is_theirs = code is not None and not is_own(code.co_filename)
+    return {"file": code.co_filename, "line": code.co_firstlineno} if is_theirs else {}

@@ -9,7 +9,8 @@ import weakref
 import torch
 from torch.optim import optimizer as of_torch
 
-from gpuc.errors import Error
+from gpuc.errors import Error, Problem, refuse
+from gpuc.lines import beginning_of
 
 # By class: the recipe's name, and the keys of a param_group that it knows, beside those of all.
 FORMS = {
@@ -104,8 +105,8 @@ class Optimizer:
                       of_torch._global_optimizer_pre_hooks, of_torch._global_optimizer_post_hooks):  # fmt: skip
             for hook in hooks.values():
                 if not getattr(hook, "__module__", "").startswith("gpuc."):
-                    raise Error(f"the optimizer has a step hook, {getattr(hook, '__qualname__', hook)}, which a compiled step does not call: "
-                                "remove it, and do that behind the step")  # fmt: skip
+                    refuse([Problem(f"the optimizer has a step hook, {getattr(hook, '__qualname__', hook)}, which a compiled step does not call: "
+                                    "remove it, and do that behind the step", **beginning_of(hook))])  # fmt: skip
 
     def check_parameters(self):
         """Who takes one out of a group, or puts one in, means to train other ones."""

@@ -244,7 +244,7 @@ class Kept(live_forward.Case):
             ("row of the module", lambda net: setattr(net, "row", torch.ones(8) * 3), lambda net, x: x * net.row),
             ("array of the module", lambda net: np.multiply(net.array, 2, out=net.array), lambda net, x: x * torch.from_numpy(net.array)),
             ("rates of the module", lambda net: net.rates.of[0].add_(1), lambda net, x: x * net.rates.of[0]),
-            ("live_forward.py:[0-9]+: a tensor that is read there", lambda net: net.object.tensor.add_(1), lambda net, x: x * net.object.tensor),
+            ("live_kept.py:[0-9]+: a tensor that is read there", lambda net: net.object.tensor.add_(1), lambda net, x: x * net.object.tensor),
             ("options.model.rate, which .* reads,", lambda net: options.model.rate.append(3), lambda net, x: x * sum(options.model.rate)),
             (r"options.table\['of'\]\['rate'\], which .* reads, is [0-9.]+, and was", lambda net: options.table["of"].update(rate=options.table["of"]["rate"] + 1),
              lambda net, x: x * options.table["of"]["rate"]),

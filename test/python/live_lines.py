@@ -203,9 +203,8 @@ class Lines(unittest.TestCase):
                 return loss(out, target, 1.0)
 
         where = loss.__code__.co_firstlineno + 1
-        for given, line in ((functools.partial(loss, scale=2.0), where), (lambda out, target: loss(out, target, 1.0), None), (Called(), where + 4)):
-            line = line or given.__code__.co_firstlineno
-            with self.assertRaisesRegex(gpuc.Error, rf"{__file__}:{line}: i0.default is not supported"):
+        for given in (functools.partial(loss, scale=2.0), lambda out, target: loss(out, target, 1.0), Called()):
+            with self.assertRaisesRegex(gpuc.Error, rf"{__file__}:{where}: i0.default is not supported"):
                 gpuc.compile(Mlp(), given, "sgd:lr=1", (torch.randn(4, 6), torch.randint(0, 3, (4,))))
 
     def test_what_eager_mode_makes_by_itself(self):
