@@ -3,11 +3,14 @@
 "beyond" is the median of what the two differ by within a turn: cores change their speed between turns by more than Python costs.
 
     python_step.py [LAYERS …]        by a Python with torch, with build/python on PYTHONPATH
+    python_step.py --beside          how fast a second Python thread counts while steps run on one thread, of what it does while nothing runs,
+                                     in turns; needs two cores
 """
 
 import gc
 import statistics
 import sys
+import threading
 import time
 import warnings
 
@@ -45,9 +48,54 @@ def measure(layers):
     print(f"{len(list(net.parameters()))} parameters: " + ", ".join(f"{name} {us:.2f}" for name, us in found.items()) + f"; beyond {beyond:.2f}")
 
 
+WIDTHS = 8, 256, 1024  # Of steps that last some us to some ms.
+TURNS_BESIDE, SECONDS = 9, 0.3
+
+
+def counted(go_on, counts):
+    """Until it is told to stop."""
+    begin, count = time.perf_counter(), 0
+    while go_on.is_set():
+        count += 1
+    counts.append(count / (time.perf_counter() - begin))
+
+
+def rate_beside(work):
+    """How often a second thread counts in a second while this one does its work again and again; and how long that takes, in us."""
+    go_on, counts, calls = threading.Event(), [], 0
+    go_on.set()
+    second = threading.Thread(target=counted, args=(go_on, counts))
+    second.start()
+    begin = time.perf_counter()
+    while (now := time.perf_counter()) - begin < SECONDS:
+        work()
+        calls += 1
+    go_on.clear()
+    second.join()
+    return counts[0], (now - begin) / calls * 1e6
+
+
+def measure_beside(width):
+    net = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
+    batch = torch.randn(64, width), torch.randn(64, width)
+    step = gpuc.compile(net, nn.MSELoss(), torch.optim.SGD(net.parameters(), lr=1e-3), batch, threads=1)
+    kept, times = [], []
+    for _ in range(TURNS_BESIDE):
+        alone, _ = rate_beside(lambda: time.sleep(SECONDS))
+        beside, us = rate_beside(lambda: step(*batch))
+        kept.append(beside / alone)
+        times.append(us)
+    print(f"steps of {statistics.median(times):.0f} us: a second thread keeps {statistics.median(kept):.1%} of its speed, "
+          f"{min(kept):.1%} to {max(kept):.1%}")  # fmt: skip
+
+
 def main():
     warnings.simplefilter("error")
     gc.disable()
+    if sys.argv[1:] == ["--beside"]:
+        for width in WIDTHS:
+            measure_beside(width)
+        return
     for layers in [int(each) for each in sys.argv[1:]] or [1, 80]:
         measure(layers)
 
