@@ -293,33 +293,45 @@ def shows_its_own(program, module):
 
 def capture_pass(module, args, kwargs, within=contextlib.nullcontext()):
     gradients = custom_gradients() if torch.is_grad_enabled() else contextlib.nullcontext()
-    with same_random(), inner_gradients(), without_questions(), lines_of(module.loss), gradients, within:
+    with same_random(), inner_gradients(), without_questions(), without_detours(), gradients, within:
         return torch.export.export(module, args, kwargs)
 
 
-class UsersCode:
-    """Where torch.export looks up whether it keeps a frame's line: (file, function). By itself it keeps those of what is called forward(), and what
-    that has put into functions of its own, and a loss that is one, would have none. Of torch's there is nothing to say, and of what calls gpuc."""
+class UsersLines:
+    """In the place of torch's own traceback: the user's frames alone, of which an error says the innermost. torch.export looks up the text of some
+    sixty lines for each op, and keeps those that stand in what is called forward(): of what that has put into functions of its own there would be
+    none, nor of a loss that is one."""
 
-    def __init__(self, loss):
-        frames = [each.f_code for each, _ in traceback.walk_stack(None)]
-        self.around = {(code.co_filename, code.co_name) for code in frames} - {place_of_code(loss)}
+    @staticmethod
+    def extract():
+        return UsersLines
 
-    def __contains__(self, place):
-        return not is_own(place[0]) and place not in self.around
+    @staticmethod
+    def summary():
+        frame, found = sys._getframe(2), []
+        while frame and frame.f_code is not capture_pass.__code__:
+            if not is_own(frame.f_code.co_filename):
+                found.append(traceback.FrameSummary(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, line=""))
+            frame = frame.f_back
+        return traceback.StackSummary.from_list(found[::-1])
 
 
-def place_of_code(loss):
-    function = inspect.unwrap(loss.func if isinstance(loss, functools.partial) else loss)
-    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
-    return code and (code.co_filename, code.co_name)
+class Everything:
+    def __contains__(self, _):
+        return True
 
 
 @contextlib.contextmanager
-def lines_of(loss):
+def without_detours():
+    """What torch.export does for others than gpuc, and takes a quarter of its time: texts of torch's own lines, and Python's code for the graph
+    after each of its passes, which nobody calls. Where a torch has it otherwise, it stays."""
+    of_torch, lazy = torch.fx.proxy, getattr(torch.fx._lazy_graph_module, "_use_lazy_graph_module", None)
     with contextlib.ExitStack() as undo:
-        if hasattr(torch.fx.proxy, "_STACK_TRACE_ANCHORS"):
-            put(undo, torch.fx.proxy, "_STACK_TRACE_ANCHORS", UsersCode(loss))
+        if hasattr(of_torch, "CapturedTraceback") and hasattr(of_torch, "_STACK_TRACE_ANCHORS"):
+            put(undo, of_torch, "CapturedTraceback", UsersLines)
+            put(undo, of_torch, "_STACK_TRACE_ANCHORS", Everything())  # What it keeps beside what is called forward().
+        if lazy:
+            undo.enter_context(lazy(True))
         yield
 
 
