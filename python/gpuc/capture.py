@@ -31,7 +31,7 @@ from gpuc.contents import has_contents, is_dense, why_not_plain
 from gpuc.custom_gradients import custom_gradients, put
 from gpuc.errors import Error, Problem, refuse
 from gpuc.forward_state import AssignedBuffers, check_repetition, reads_of, same_random
-from gpuc.formulas import without_questions
+from gpuc.formulas import KnownMasks, without_questions
 from gpuc.formulas.cures import cure_of_type, cured
 from gpuc.functional import Rules, functional, name_of
 from gpuc.inner_gradients import has_gradients, inner_gradients, mark_inputs
@@ -268,10 +268,51 @@ def held(root):
 
 
 def capture_whole(module, args, kwargs, rules):
+    """One pass of the module; a second one, if in the first a shape or a number hangs on values, which may be those of a constant mask."""
+    if not rules.has_masks:
+        try:
+            with quietly():
+                program = capture_with_its_own(module, args, kwargs, rules)
+            if not has_open_shapes(program):
+                return program
+            fault = None
+        except Exception as error:
+            if not hangs_on_a_value(error):
+                raise
+            fault = error
+    masks = KnownMasks()
+    try:
+        with quietly():
+            known = capture_with_its_own(module, args, kwargs, rules, masks)
+    except Exception as error:
+        if rules.has_masks or (masks.is_used and not hangs_on_a_value(error)):
+            raise
+        if fault:
+            raise fault from None
+        return program
+    rules.has_masks |= masks.is_used
+    rules.read_by_masks += masks.read
+    return known
+
+
+def has_open_shapes(program):
+    """Or numbers."""
+    values = [node.meta.get("val") for node in program.graph.nodes]
+    numbers = [extent for each in values if isinstance(each, torch.Tensor) for extent in each.shape]
+    return any(isinstance(each, (torch.SymInt, torch.SymFloat, torch.SymBool)) for each in (*values, *numbers))
+
+
+def hangs_on_a_value(error):
+    text = str(error)
+    return (isinstance(error, (DataDependentOutputException, DynamicOutputShapeException)) or "GuardOnDataDependent" in type(error).__name__
+            or "data-dependent" in text or "unbacked" in text)  # fmt: skip
+
+
+def capture_with_its_own(module, args, kwargs, rules, *within):
     """One pass of the module; a second one, if in the first it reads its own tensors as constants: to look at each call takes time."""
     if not rules.are_held:
         try:
-            program = capture_pass(module, args, kwargs)
+            program = capture_pass(module, args, kwargs, *within)
             rules.are_held = shows_its_own(program, module)
         except Exception as error:
             rules.are_held = any(words in str(error) for words in OF_HELD)
@@ -279,7 +320,7 @@ def capture_whole(module, args, kwargs, rules):
                 raise
         if not rules.are_held:
             return program
-    return capture_pass(module, args, kwargs, held(module))
+    return capture_pass(module, args, kwargs, held(module), *within)
 
 
 # What torch says where a buffer is written and read from a list, and where a gradient is asked of a parameter in one.
@@ -291,9 +332,11 @@ def shows_its_own(program, module):
     return any(is_dense(each) and each.untyped_storage().data_ptr() in own for each in program.constants.values())
 
 
-def capture_pass(module, args, kwargs, within=contextlib.nullcontext()):
+def capture_pass(module, args, kwargs, *within):
     gradients = custom_gradients() if torch.is_grad_enabled() else contextlib.nullcontext()
-    with same_random(), inner_gradients(), without_questions(), without_detours(), gradients, within:
+    with contextlib.ExitStack() as around:
+        for each in (same_random(), inner_gradients(), without_questions(), without_detours(), gradients, *within):
+            around.enter_context(each)
         return torch.export.export(module, args, kwargs)
 
 
@@ -372,7 +415,7 @@ def _reason(error):
         return cured(f"{op.__name__} is not supported")
     if isinstance(error, DataDependentOutputException):
         return f"{op.__name__} gives Python a tensor's value: keep it a tensor, or compute it before the step"
-    if "data-dependent" in text or "GuardOnDataDependent" in type(error).__name__ or "unbacked" in text:
+    if hangs_on_a_value(error):
         return "what happens hangs on the value of a tensor (a branch, .item(), int(…)): use torch.where, or keep it a tensor"
     if "fake tensor in the exported program constant's list" in text:
         return "a tensor is taken out of the graph, as .data does: use detach(), and copy_() to write into a buffer"
@@ -477,6 +520,8 @@ class Recorder:
         """What derives by itself does so with gradients in evaluation, too: without them torch.export detaches what lies between."""
         with torch.set_grad_enabled(torch.is_grad_enabled() or self.derives):
             program = export(module, args, kwargs, self.rules)
+        for read in self.rules.read_by_masks:
+            self.captured.setdefault(id(read[0]), read)
         if self.derives or not has_gradients(program):
             return program
         self.derives = True

@@ -53,6 +53,9 @@ class Training(unittest.TestCase):
     def test_derived(self):
         self.check("derived")
 
+    def test_contrastive(self):
+        self.check("contrastive")
+
     def test_unpooled(self):
         self.check("unpooled")
 

@@ -482,6 +482,54 @@ class Values(Case):
             self.trains(body)
         self.assertEqual(len(raised.exception.problems), 1)
 
+    def test_masks_that_are_constants(self):
+        """Made in forward() or kept beside it: what they choose is known, and so is how many that are."""
+
+        def written(rows):
+            mask = torch.zeros(rows, rows, dtype=torch.bool)
+            mask[0], mask[1, 2] = True, True
+            return mask.fill_diagonal_(True).logical_or_(torch.arange(rows) == 5)
+
+        kept = torch.arange(8) % 3 > 0
+
+        def body(net, h):
+            mask = torch.ones_like(h @ h.T, dtype=torch.bool).triu(1)
+            (i, j), pairs = torch.where(mask), mask.nonzero()
+            scores = (h @ h.T)[~torch.eye(len(h), dtype=torch.bool)].view(len(h), -1).logsumexp(1)
+            if written(8).any():
+                scores = scores * h[kept, 1:3].mean() + h[None, ..., kept].std()
+            return (h[i] * h[j]).sum() / int(mask.sum()) + scores.sum() + h[pairs[:, 0]].mean() + (h @ h)[written(8)].std() + torch.masked_select(h, kept).sin().sum()
+
+        self.trains(body)
+
+    def test_masks_that_are_none(self):
+        """What they hang on: data, draws, a parameter, what a view has written."""
+
+        def by_a_view():
+            mask = torch.zeros(8, dtype=torch.bool)
+            mask[2:4].fill_(True)
+            return mask
+
+        for mask in (lambda net, h: torch.ones(8, dtype=torch.bool) & (h[0] > 0), lambda net, h: torch.rand(8) > 0.5,
+                     lambda net, h: by_a_view(), lambda net, h: net.fc.weight[:, 0] > 0):  # fmt: skip
+            with self.assertRaisesRegex(gpuc.Error, f"{__file__}:[0-9]+: has a shape that hangs on a tensor's value"):
+                self.trains(lambda net, h, mask=mask: h[:, mask(net, h)].mean())
+        with self.assertRaisesRegex(gpuc.Error, "The shape of the mask .*3, 3.* does not match the shape of the indexed tensor .*8, 8"):
+            self.trains(lambda net, h: h[torch.ones(3, 3, dtype=torch.bool)].mean())
+
+    def test_a_mask_that_is_kept_is_looked_at(self):
+        """Who changes it is told; and what a module counts is found, though its passes ask for values."""
+        kept = torch.arange(8) % 3 > 0
+        net, batch = Net(lambda net, h: h[:, kept].square().mean()).double(), (torch.randn(8, 6).double(),)
+        step = gpuc.compile(net, None, "sgd:lr=0.1", batch)
+        step(*batch)
+        kept[0] = True
+        with self.assertRaisesRegex(gpuc.Error, "kept, which .* reads, holds something else"):
+            step.variable("step")
+        calls = []
+        with self.assertRaisesRegex(gpuc.Error, "is computed otherwise in the second pass"):
+            self.trains(lambda net, h: h[:, ~kept].mean() * (calls.append(1) or len(calls)))
+
     def test_losses_of_one_row(self):
         """Each by itself, as programs have it that go over a batch in Python."""
 

@@ -185,6 +185,16 @@ class Derived(nn.Module):
         return F.mse_loss(self.last(stepped), y) + curve.square().mean()
 
 
+def contrastive(out, _):
+    """Of pairs, the half of which is its other half: all by masks that are constants."""
+    same = torch.arange(2).repeat(2)
+    same, others = same[:, None] == same, ~torch.eye(4, dtype=torch.bool)
+    scores = (F.normalize(out, dim=1) @ F.normalize(out, dim=1).T)[others].view(4, -1)
+    same = same[others].view(4, -1)
+    scores = torch.cat([scores[same].view(4, -1), scores[~same].view(4, -1)], 1)
+    return F.cross_entropy(scores / 0.5, torch.zeros(4, dtype=torch.int64))
+
+
 def many_losses(out, labels):
     """Of single labels, or over other rows than the batch's, and with weights for elements."""
     weight = torch.tensor([1.0, 2.0, 3.0], dtype=out.dtype)
@@ -239,6 +249,7 @@ def cases():
                    (torch.randn(4, 6, dtype=f64), torch.tensor([[0, 1], [2, -100], [1, 1], [-100, 0]]))),
         "unpooled": (Unpooled().to(f64), F.mse_loss, sgd, (torch.randn(3, 1, 4, 4, dtype=f64), torch.randn(3, 9, 6, dtype=f64))),
         "derived": (Derived().to(f64), None, sgd, (torch.randn(4, 3, dtype=f64), torch.randn(4, 1, dtype=f64))),
+        "contrastive": (Mlp().to(f64), contrastive, sgd, (torch.randn(4, 6, dtype=f64), torch.zeros(4, dtype=f64))),
     }  # fmt: skip
 
 
