@@ -572,6 +572,14 @@ class Recorder:
         large = [checksum_of((tensor,), {}) for name, tensor in self.tensors.items() if name.startswith("constant.")]
         return zlib.crc32(json.dumps([self.functions, self.constants, large]).encode())
 
+    def digest_of_model(self):
+        """Of what is computed, wherever it is written."""
+        def without_place(node):
+            return {key: value for key, value in node.items() if key not in ("layer", "file", "line")}
+
+        functions = [{**function, "nodes": [without_place(node) for node in function["nodes"]]} for function in self.functions]
+        return zlib.crc32(json.dumps([functions, self.constants]).encode())
+
     def again(self, args, kwargs):
         """The same training, of what the module is now."""
         other = Recorder(self.net, self.loss, self.trained)

@@ -109,7 +109,25 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     plan, report, warned = compiled.result()
     for problem in warned:
         warnings.warn(str(Problem(*problem)), stacklevel=3)
-    return Step(plan, json.loads(report), recorder, reader, (args, kwargs), part, device=device, threads=threads, seed=seed)
+    step = Step(plan, json.loads(report), recorder, reader, (args, kwargs), part, device=device, threads=threads, seed=seed)
+    step._made_of = functools.partial(made_of, recorder, reader, entries)
+    return step
+
+
+def made_of(recorder, reader, entries):
+    """What a run that goes on has to have as it was, by a name: the model, options, and the optimizer's numbers but those that may change."""
+    found = {"model": recorder.digest_of_model()}
+    if reader is None:
+        return {**found, **dict(entries)}
+    found.update((key, value) for key, value in entries if key not in ("optimizer", "groups", "schedule"))
+    found["optimizer"] = type(reader.torch).__name__
+    for number, (_, numbers) in enumerate(reader.compiled_numbers()):
+        found.update((f"the optimizer's {key}" + (f" of group {number}" if number else ""), text_of_number(value)) for key, value in numbers)
+    return found
+
+
+def text_of_number(value):
+    return value if isinstance(value, (bool, str, type(None))) else [*map(float, value)] if isinstance(value, (list, tuple)) else float(value)
 
 
 def check_modes(net):

@@ -87,8 +87,8 @@ def fit(step, loader, *, epochs=1, val=None, checkpoint_dir=None, checkpoint_eve
     check_batches("loader", loader)
     if val is not None:
         check_batches("val", val)
-    if scheduler is not None and not callable(getattr(scheduler, "step", None)):
-        raise Error(f"scheduler is {scheduler!r}: give a scheduler of torch's, made of the step's optimizer")
+    if scheduler is not None:
+        check_scheduler(scheduler, step)
     if epochs > 1 or resume:
         for name, batches in (("loader", loader), ("val", val)):
             if hasattr(batches, "__next__"):
@@ -108,6 +108,20 @@ def fit(step, loader, *, epochs=1, val=None, checkpoint_dir=None, checkpoint_eve
 def check_batches(name, batches):
     if isinstance(batches, (str, dict)) or hasattr(batches, "shape") or not hasattr(batches, "__iter__") and not hasattr(batches, "__getitem__"):
         raise Error(f"{name} is {'None' if batches is None else f'of type {type(batches).__name__}'}: give batches, a DataLoader or a list, [(x, y)]")
+
+
+def check_scheduler(scheduler, step):
+    """One of another optimizer would change rates that nobody reads."""
+    if not callable(getattr(scheduler, "step", None)):
+        raise Error(f"scheduler is {scheduler!r}: give a scheduler of torch's, made of the step's optimizer")
+    reader = getattr(step, "_reader", None)
+    if not hasattr(scheduler, "optimizer") or (reader and scheduler.optimizer is reader.torch):
+        return
+    if reader is None:
+        raise Error(f"scheduler is a {type(scheduler).__name__}, and the step's rates are its recipe's: compile it with a torch.optim object, and "
+                    "make the scheduler of that")  # fmt: skip
+    raise Error(f"scheduler is a {type(scheduler).__name__} of another optimizer than the step's, whose rates it would not change: make it of the "
+                "one that gpuc.compile was given")  # fmt: skip
 
 
 def check_sampler(name, loader, of):
@@ -158,6 +172,7 @@ class Run:
         self.drawn = None  # The loader's generators, as they were when this epoch began.
         self.batch = None  # The last one that was trained.
         self.checkpoints = self.folder = self.every = self.saved = None
+        self.made_of = getattr(step, "_made_of", dict)()  # A loaded plan's is not known.
 
     #
     # The loop
@@ -308,6 +323,7 @@ class Run:
             "rates": [float(group["lr"]) for group in self.groups()],
             "numbers": self.step._reader.changing_numbers() if self.groups() else [],
             "scheduler": None if self.scheduler is None else packed(self.scheduler.state_dict()),
+            "kind_of_scheduler": type(self.scheduler).__name__, "made_of": self.made_of,
         }  # fmt: skip
         return json.dumps(state)
 
@@ -343,16 +359,38 @@ class Run:
         own = state["ranks"][self.ranks.rank if self.ranks else 0]
         self.last_checksum, self.drawn = own["batch"], own["drawn"] if self.in_epoch else None
         if self.scheduler is not None:
-            self.scheduler.load_state_dict(unpacked(state["scheduler"]))
+            self.load_scheduler(unpacked(state["scheduler"]))
         for group, rate in zip(self.groups(), state["rates"]):
             self.set_number(group, "lr", rate)
         for group, numbers in zip(self.groups(), state.get("numbers", [])):  # Older checkpoints have none.
             for key, value in numbers.items():
                 self.set_number(group, key, tuple(value) if isinstance(value, list) else value)
+        self.tell_of_changes(file, state.get("made_of", {}))  # Older checkpoints have none.
         self.step.origin = pathlib.Path(file)
         self.step._take_restored()
         draws.restore(own["drawn"], self.loader, self.val)
         self.progress.note(f"going on from {file}, after step {self.steps}")
+
+    def tell_of_changes(self, file, before):
+        """What goes on with other numbers is meant so at times, and never to be passed over."""
+        for key in {**before, **self.made_of} if before and self.made_of else ():
+            now, then = (each.get(key) for each in (self.made_of, before))
+            if now != then:
+                what = (f"the module or the loss computes something else than when {file} was written" if key == "model" else
+                        f"going on with {key} {now}, and {file} was trained with {then}")  # fmt: skip
+                warnings.warn(f"{what}: begin anew in another checkpoint_dir, if that is not meant", stacklevel=6)
+        if self.epochs and (self.epochs[-1].val_loss is None) != (self.val is None):
+            warnings.warn(f"epochs so far have {'no' if self.val else 'a'} loss of val, and this run {'has one' if self.val else 'has none'}: "
+                          "which of them is best is asked of other losses", stacklevel=6)  # fmt: skip
+
+    def load_scheduler(self, stored):
+        """Its own numbers are the checkpoint's then, as torch has it."""
+        kind, own = type(self.scheduler), self.scheduler.state_dict()
+        for key in inspect.signature(kind).parameters:
+            if key != "last_epoch" and key in own and key in stored and str(own[key]) != str(stored[key]):
+                warnings.warn(f"going on with the checkpoint's {kind.__name__}({key}={stored[key]}), not this one's {own[key]}: begin anew in "
+                              "another checkpoint_dir, if that is not meant", stacklevel=6)  # fmt: skip
+        self.scheduler.load_state_dict(stored)
 
     def set_number(self, group, key, stored):
         """The checkpoint's, as in the optimizer's own load_state_dict(). Where no scheduler has changed it, the user may have."""
@@ -366,7 +404,7 @@ class Run:
         if STATE not in metadata:
             raise Error(f"{file} is not of gpuc.fit: gpuc-train --resume goes on from it, or plan.restore(…) takes its variables")
         state = json.loads(metadata[STATE])
-        rows, global_batch = self.rows(), self.global_batch()
+        rows, global_batch, kind = self.rows(), self.global_batch(), type(self.scheduler).__name__
         for what, stored, present, cure in (
             ("the seed", position["seed"], self.step._session.seed, f"compile with seed={position['seed']}"),
             ("batches of", position["global_batch"], global_batch, "compile a step of that batch, for as many ranks"),
@@ -374,6 +412,7 @@ class Run:
             ("this many samples:", position["samples"], samples_of(self.loader, rows), "give the same loader"),
             ("a scheduler:", state["scheduler"] is not None, self.scheduler is not None, "give it, or none, as then"),
             ("this many groups of the optimizer:", len(state["rates"]), len(self.groups()), "make it as then"),
+            ("a scheduler of class", state.get("kind_of_scheduler", kind), kind, "give that"),
         ):  # fmt: skip
             if stored != present:
                 raise Error(f"{file} was trained with {what} {stored}, this run has {present}: {cure}, or begin anew in "

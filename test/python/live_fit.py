@@ -6,6 +6,7 @@ import signal
 import sys
 import tempfile
 import unittest
+import warnings
 
 import torch
 from torch import nn
@@ -98,6 +99,52 @@ class Fit(unittest.TestCase):
         before = net.fc1.weight.clone()
         step(*next(iter(val)))  # By the rate of the optimizer, not by that of the file.
         self.assertTrue(torch.equal(net.fc1.weight, before))
+
+    def test_a_scheduler_that_is_anothers(self):
+        """Its rates are nobody's."""
+        net, batch = Mlp(), (torch.randn(4, 6), torch.randint(0, 3, (4,)))
+        step = gpuc.compile(net, nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), lr=0.1), batch)
+        by_text = gpuc.compile(Mlp(), nn.CrossEntropyLoss(), "sgd:lr=0.1", batch)
+        other = torch.optim.lr_scheduler.StepLR(torch.optim.SGD(net.parameters(), lr=0.1), 1)
+        for text, each in (("a StepLR of another optimizer than the step's", step), ("the step's rates are its recipe's", by_text)):
+            with self.assertRaisesRegex(gpuc.Error, text):
+                gpuc.fit(each, [batch], scheduler=other, progress=False)
+
+    def test_a_run_that_goes_on_otherwise(self):
+        """What does not keep it from going on is said."""
+
+        class Other(Mlp):
+            def forward(self, x):
+                return self.fc2(torch.tanh(self.fc1(x)))
+
+        data = [(torch.randn(4, 6), torch.randint(0, 3, (4,))) for _ in range(3)]
+
+        def said(folder, epochs, net=Mlp, nesterov=False, kind=torch.optim.lr_scheduler.StepLR, gamma=0.5, val=None, **options):
+            module = net()
+            optimizer = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9, nesterov=nesterov)
+            scheduler = kind(optimizer, 1 if kind is torch.optim.lr_scheduler.StepLR else 0.5)
+            scheduler.gamma = gamma
+            step = gpuc.compile(module, nn.CrossEntropyLoss(), optimizer, data[0], **options)
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                gpuc.fit(step, data, epochs=epochs, checkpoint_dir=folder, resume=epochs > 1, scheduler=scheduler, val=val, progress=False)
+            return [str(each.message) for each in found]
+
+        for text, otherwise in {
+            "the module or the loss computes something else than when ": {"net": Other},
+            "going on with the optimizer's nesterov True, and .* was trained with False": {"nesterov": True},
+            "going on with clip_norm 1.0, and .* was trained with None": {"clip_norm": 1.0},
+            r"going on with the checkpoint's StepLR\(gamma=0.5\), not this one's 0.9": {"gamma": 0.9},
+            "epochs so far have no loss of val, and this run has one": {"val": data},
+        }.items():
+            with self.subTest(text), tempfile.TemporaryDirectory() as folder:
+                self.assertEqual([said(folder, 1), said(folder, 2)], [[], []])
+                (line,) = said(folder, 3, **otherwise)
+                self.assertRegex(line, text)
+        with tempfile.TemporaryDirectory() as folder:
+            said(folder, 1)
+            with self.assertRaisesRegex(gpuc.Error, "was trained with a scheduler of class StepLR, this run has ExponentialLR: give that"):
+                said(folder, 2, kind=torch.optim.lr_scheduler.ExponentialLR)
 
     def test_a_scheduler_that_no_checkpoint_can_hold(self):
         class Odd(torch.optim.lr_scheduler.StepLR):
