@@ -19,11 +19,12 @@ from torch.utils import _pytree as pytree
 from gpuc import _compiler, _runtime, ranks
 from gpuc.batches import bytes_of, checksum_of, cut, first_part, split_batch
 from gpuc.beside import STEPS, Beside
-from gpuc.capture import CAPTURES, TYPES, Recorder, check_call, check_layers
+from gpuc.capture import CAPTURES, TYPES, Recorder, Whole, check_call, check_layers, in_eval_mode
 from gpuc.contents import PLACES, is_array, is_placed, why_not_plain
 from gpuc.copies import Copies, Look
 from gpuc.errors import Error, Problem, refuse
 from gpuc.formulas.cures import cured
+from gpuc.forward_state import Attributes, same_random
 from gpuc.kept import Kept, Lent
 from gpuc.optimizers import Optimizer, State
 from gpuc.padding import Padding
@@ -111,6 +112,8 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
         warnings.warn(str(Problem(*problem)), stacklevel=3)
     step = Step(plan, json.loads(report), recorder, reader, (args, kwargs), part, device=device, threads=threads, seed=seed)
     step._made_of = functools.partial(made_of, recorder, reader, entries)
+    if accumulate > 1 and not step._session.counts_rows("train_step"):
+        warn_of_parts(Whole(net, loss), args, kwargs, accumulate)
     return step
 
 
@@ -128,6 +131,23 @@ def made_of(recorder, reader, entries):
 
 def text_of_number(value):
     return value if isinstance(value, (bool, str, type(None))) else [*map(float, value)] if isinstance(value, (list, tuple)) else float(value)
+
+
+def warn_of_parts(whole, args, kwargs, count):
+    """Of a loss that is no single mean or sum the mean over parts is trained: whether that is the batch's is tried, on the example."""
+    leaves, structure = pytree.tree_flatten((args, kwargs))
+    shapes, rows = [each.shape for each in leaves], len(leaves[0]) // count
+    parts = [cut(leaves, shapes, number * rows, (number + 1) * rows) for number in range(count)]
+    with in_eval_mode(whole), torch.no_grad(), Attributes(whole), same_random(), torch.random.fork_rng(devices=[]):
+        try:
+            batch, again, *own = (float(whole(*given, **named)) for given, named in map(structure.unflatten, (leaves, leaves, *parts)))
+        except Exception:
+            return  # Of what is compiled for parts alone.
+    mean = sum(own) / count
+    if batch == again and abs(mean - batch) > 1e-4 * max(1, abs(batch)):  # Else it draws, or differs by rounding.
+        ranks.warn(f"accumulate={count} trains the mean of its parts' losses, which is {mean:.6g} of the example, where that of the whole is "
+                   f"{batch:.6g}: what the loss divides by, weighs or compares is that of a part; let it be one mean, F.cross_entropy(…, weight) "
+                   "say, or leave accumulate out", stacklevel=4)  # fmt: skip
 
 
 def check_modes(net):

@@ -8,6 +8,7 @@ import pathlib
 import sys
 import threading
 import unittest
+import warnings
 
 import torch
 from torch import nn
@@ -188,6 +189,28 @@ class Parts(Batches):
             made.append([step(self.x, scale, self.y) for _ in range(3)])
         for one, other in zip(*made):
             self.assertAlmostEqual(one, other, delta=1e-12)
+
+    def test_parts_whose_losses_are_not_that_of_the_whole(self):
+        """Tried on the example, and said; of what is drawn nothing can be."""
+        weight = torch.tensor([0.2, 1.0, 3.0]).double()
+
+        def said(loss):
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                self.compiled(loss=loss, accumulate=2)
+            return [str(each.message) for each in found]
+
+        for loss in (
+            nn.CrossEntropyLoss(weight=weight), nn.CrossEntropyLoss(reduction="sum"), lambda out, y: F.cross_entropy(out, y) + out.square().mean(),
+            lambda out, y: F.cross_entropy(out, y, reduction="sum") / len(y), lambda out, _: (out + torch.randn_like(out)).square().sum(),
+        ):  # fmt: skip
+            self.assertEqual(said(loss), [])
+        for loss in (
+            lambda out, y: F.cross_entropy(out, y, weight) + out.square().mean(), lambda out, y: F.cross_entropy(out, y, reduction="sum") / ROWS,
+            lambda out, y: (F.cross_entropy(out, y, reduction="none") * y).sum() / y.sum(), lambda out, _: (out - out.mean(0)).square().mean(),
+        ):  # fmt: skip
+            (line,) = said(loss)
+            self.assertRegex(line, r"accumulate=2 trains the mean of its parts' losses, which is [0-9.]+ of the example, where that of the whole is")
 
     def test_what_cannot_be_cut(self):
         with self.assertRaisesRegex(gpuc.Error, "accumulate is 3, and the example has 8 rows, which are not so many equal parts"):
