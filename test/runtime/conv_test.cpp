@@ -121,6 +121,18 @@ TEST(Conv, PointwiseThatPacksAhead) {
     checkAll(shape, 35);
 }
 
+// Few results of large pictures, with channels that fill vectors of sums and not; blocks that end amid a
+// vector, one image in several tiles, groups, either way round.
+TEST(Conv, PointwiseOfFewResults) {
+  for (int64_t results : {1, 3, 4, 5, 8, 11, 12, 13, 15, 16})
+    checkAll(makeShape(1, 17 + results, results, axis(45, 1), axis(47, 1)), 36);
+  for (ConvShape shape :
+       {makeShape(1, 192, 16, axis(1, 1), axis(2048, 1)), makeShape(2, 9, 120, axis(32, 1), axis(65, 1)),
+        makeShape(2, 60, 21, axis(50, 1), axis(43, 1), 3), makeShape(17, 20, 2, axis(47, 1), axis(49, 1)),
+        makeShape(1, 193, 16, axis(45, 1), axis(46, 1))})
+    checkAll(shape, 37);
+}
+
 // Small pictures: of some images side by side, of whose blocks and parts the last has fewer, or of one where
 // it lies; several blocks of what is added up, of channels and of a tile's channels; groups. In f64 other
 // extents fill a vector.
@@ -473,7 +485,9 @@ TEST(Conv, FinishesWhatItSummedUp) {
                               makeShape(3, 130, 70, axis(5, 1), axis(5, 1)),
                               makeShape(17, 40, 280, axis(20, 1), axis(33, 1)),
                               makeShape(3, 290, 280, axis(20, 1), axis(33, 1)),
-                              makeShape(6, 300, 280, axis(4, 1), axis(4, 1))};
+                              makeShape(6, 300, 280, axis(4, 1), axis(4, 1)),
+                              makeShape(1, 11, 40, axis(45, 1), axis(47, 1)),  // of few results
+                              makeShape(1, 60, 21, axis(45, 1), axis(47, 1), 3)};
   EXPECT_EQ(methodOf(shapes[0], ConvKind::forward), ConvMethod::by_images);
   for (uint64_t seed = 0; ConvShape shape : shapes)
     for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient}) {
@@ -493,7 +507,7 @@ TEST(Conv, BitsDoNotDependOnTheSplit) {
           makeShape(20, 3, 5, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2)),
           makeShape(20, 3, 40, axis(19, 3, 1, 1, 2), axis(21, 5, 1, 1, 2)),
           makeShape(17, 40, 280, axis(20, 1), axis(33, 1)), makeShape(17, 96, 280, axis(4, 1), axis(4, 1)),
-          makeShape(3, 130, 300, axis(20, 1), axis(33, 1)),
+          makeShape(3, 130, 300, axis(20, 1), axis(33, 1)), makeShape(2, 40, 15, axis(45, 1), axis(47, 1)),
           makeShape(20, 96, 200, axis(19, 1, 2), axis(20, 1, 2))}) {
       shape.kind = kind;
       ASSERT_TRUE(countWindows(shape));

@@ -10,6 +10,7 @@
 #include "runtime/host/conv/image_correlate.h"
 #include "runtime/host/conv/pack_images.h"
 #include "runtime/host/conv/patches.h"
+#include "runtime/host/conv/pointwise_few_products.h"
 #include "runtime/host/conv/pointwise_products.h"
 #include "runtime/host/conv/windows.h"
 
@@ -37,6 +38,7 @@ constexpr TypedPatchKernels<S> kKernels = {
     {packPixels<S>, pixelProducts<true, Computed<S>>, pixelProducts<false, Computed<S>>,
      groupTermsAlong<Computed<S>>, groupRowsAlong<Computed<S>>, unpackPixels<S>},
     pointwiseKernels<Computed<S>>(),
+    fewKernels<Computed<S>>(),
     kPlanes<Computed<S>>,
     spreadPixels<S>,
     takePixels<S, S>,

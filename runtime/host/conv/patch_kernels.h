@@ -254,6 +254,26 @@ struct TypedPointwiseKernels {
   void (*rowsAlong)(const PointwiseProducts<T>& p);   // the rows of a term do
 };
 
+/// result[row, column] = Σ over d of w[d, row] · source[d, column], added up in this order, each product by a
+/// fused multiply-add. w's rows, of which there are as many as the kernel is for, lie side by side; `rows` of
+/// them are stored. Meanwhile what lies like source at `next` is asked for; null: nothing.
+template <typename T>
+struct FewProducts {
+  int64_t rows, columns, depth;
+  const T* w;
+  const T* source;
+  int64_t source_row;
+  T* result;
+  int64_t result_row;
+  const T* next;
+};
+
+/// For 4, 8, 12 and 16 rows; none, where vectors have fewer than 64 bytes.
+template <typename T>
+struct TypedFewKernels {
+  void (*byRows[4])(const FewProducts<T>& p);
+};
+
 //===----------------------------------------------------------------------===//
 // Patches
 //===----------------------------------------------------------------------===//
@@ -317,6 +337,7 @@ struct TypedPatchKernels {
   TypedImageKernels<S> images;
   TypedChannelKernels<S> channels;
   TypedPointwiseKernels<Computed<S>> pointwise;
+  TypedFewKernels<Computed<S>> few;
   TypedPlaneKernels<Computed<S>> planes;
   void (*spread)(const SpreadPixels<S>& p);
   void (*take)(const TakenPixels<S, S>& p);

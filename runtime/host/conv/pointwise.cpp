@@ -208,6 +208,7 @@ void cutForPointwise(ConvProblem& problem) {
   // Pixels that a tile takes from a picture with strides are to be taken once.
   const int64_t all = problem.takes_pixels && others >= kManyTiles ? b.m : most;
   problem.channels_per_tile = std::min(b.m, std::max<int64_t>(1, all / b.block_m) * b.block_m);
+  if (hasFewResults(problem)) return cutForFewResults(problem);
   if (packsAhead(problem)) return cutForPackingAhead(problem);
   const double elements = static_cast<double>(b.block_n) * static_cast<double>(b.k);
   const double channels = static_cast<double>(problem.channels_per_tile);

@@ -156,7 +156,7 @@ void cutForPackingAhead(ConvProblem& problem) {
   const ConvShape& s = problem.shape;
   const GemmBlocks& b = problem.blocks;
   AheadCut& cut = problem.ahead;
-  cut.used = true;
+  problem.has_own_products = true;
   cut.depth = b.k;
   cut.depth_blocks = ceilDivide(b.k, kMostDepth);
   cut.channels = evenConvPart(b.m, kMostChannels, 1);

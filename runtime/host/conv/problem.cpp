@@ -229,7 +229,7 @@ Result<ConvKernel> ConvKernel::create(const ConvShape& given, int64_t workspace_
     problem.phases.push_back(
         {sumFilterGradientTile(problem.storage), ceilDivide(shape.filterElements(), convSumElements(shape)),
          convTileNs(0, static_cast<double>(convSumElements(shape) * problem.parts) / 4, problem.shape.type)});
-  if (!direct && !problem.ahead.used) {
+  if (!direct && !problem.has_own_products) {
     GPUC_ASSIGN_OR_RETURN(problem.micro_kernels, makeBlockKernels(problem));
   }
   if (strided && !problem.takes_pixels) subsample(problem);

@@ -74,11 +74,17 @@ struct ChannelRun {
 /// How a pointwise convolution is cut whose products pack what the next one reads (pointwise_ahead.cpp). Rows
 /// of the result are its channels.
 struct AheadCut {
-  bool used = false;
   int64_t depth, depth_blocks;
   int64_t channels, channel_tiles;        // of a tile; the last may have fewer
   int64_t column_blocks, column_vectors;  // of an image; their vectors are shared out evenly
   int64_t parts;                          // of an image's column blocks, a tile each
+};
+
+/// How one is cut that has few results (pointwise_few.cpp).
+struct FewCut {
+  int64_t rows;                // of the result, a multiple of 4
+  int64_t pixels;              // of a block
+  int64_t parts, part_pixels;  // of an image, a tile each; whole blocks, but for the last
 };
 
 /// What by_channels needs beyond the shape. Sources are the input's pixels; of the input's gradient the
@@ -109,6 +115,8 @@ struct ConvProblem {
   DataType storage = DataType::f32;  // of the operands in memory
   GemmBlocks blocks;
   AheadCut ahead{};
+  FewCut few{};
+  bool has_own_products = false;       // none of micro_kernels
   int64_t channels_per_tile = 1;       // of the result: input_gradient, pointwise; filter_gradient: rows
   int64_t parts = 1;                   // filter_gradient
   bool sums_in_workspace = false;      // filter_gradient: the parts, which the last phase adds up
@@ -174,6 +182,8 @@ void cutForPointwise(ConvProblem& problem);
 /// Whether its products pack what the next one reads, once it is cut so; then that is done anew.
 bool packsAhead(const ConvProblem& problem);
 void cutForPackingAhead(ConvProblem& problem);
+bool hasFewResults(const ConvProblem& problem);
+void cutForFewResults(ConvProblem& problem);
 /// Cuts a shape for the direct method.
 void cutForDirect(ConvProblem& problem);
 /// The same for by_images.
@@ -196,6 +206,7 @@ ConvTile forwardTile(DataType storage);
 ConvTile inputGradientTile(DataType storage);
 ConvTile pointwiseTile(DataType storage);
 ConvTile pointwiseAheadTile(DataType storage);
+ConvTile pointwiseFewTile(DataType storage);
 ConvTile filterGradientTile(DataType storage);
 /// The direct method's: of forward and the input's gradient, and of the filter's.
 ConvTile directTile(DataType storage);
