@@ -4,6 +4,7 @@
 
 #include "runtime/base/half.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstring>
 
@@ -98,6 +99,15 @@ template <typename Element> std::vector<Element> elementsOf(const HostTensor &te
 } // namespace
 
 std::vector<int64_t> integersOf(const HostTensor &tensor) { return elementsOf<int64_t>(tensor); }
+double decimalOf(float number) {
+  char text[32];
+  double meant = number;
+  auto end = std::to_chars(text, text + sizeof(text), number);
+  if (std::isfinite(number))
+    std::from_chars(text, end.ptr, meant);
+  return meant;
+}
+
 std::vector<double> numbersOf(const HostTensor &tensor) { return elementsOf<double>(tensor); }
 
 HostTensorPtr fromIntegers(DataType type, std::vector<int64_t> shape, const std::vector<int64_t> &elements) {

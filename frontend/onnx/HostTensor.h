@@ -9,6 +9,9 @@ namespace gpuc::onnx {
 std::vector<int64_t> integersOf(const HostTensor &tensor);
 /// The elements as f64, exactly.
 std::vector<double> numbersOf(const HostTensor &tensor);
+/// What an f32 of the file was rounded from is a number like 0.9 or 1e-5, by which models of f64 compute: the
+/// shortest decimal that gives this f32.
+double decimalOf(float number);
 
 /// A tensor of these elements, each wrapped around (integers) or rounded (floating point) to `type`.
 HostTensorPtr fromIntegers(DataType type, std::vector<int64_t> shape, const std::vector<int64_t> &elements);

@@ -9,6 +9,7 @@
 
 #include "frontend/onnx/ElementTypes.h"
 #include "frontend/onnx/ExternalData.h"
+#include "frontend/onnx/HostTensor.h"
 #include "frontend/onnx/Text.h"
 #include "frontend/onnx/Upgrade.h"
 #include "onnx.pb.h"
@@ -18,26 +19,13 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include <algorithm>
-#include <charconv>
 #include <climits>
-#include <cmath>
 #include <filesystem>
 
 namespace gpuc::onnx {
 namespace {
 
 constexpr int64_t kLastOpset = 27;
-
-/// Attributes are f32, but what they were rounded from is a number like 0.9 or 1e-5, by which models of f64
-/// compute: the shortest decimal that gives this f32.
-double decimalOf(float number) {
-  char text[32];
-  double meant = number;
-  auto end = std::to_chars(text, text + sizeof(text), number);
-  if (std::isfinite(number))
-    std::from_chars(text, end.ptr, meant);
-  return meant;
-}
 
 template <typename Element, typename Field> std::string packed(const Field &field) {
   std::string bytes;

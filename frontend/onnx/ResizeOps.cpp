@@ -91,7 +91,10 @@ std::vector<double> weightsOf(const Settings &s, double scale, double ratio) {
 
 Taps tapsOf(const Settings &s, const Axis &axis, int64_t at) {
   Taps taps;
-  double origin = originOf(s, axis, static_cast<double>(at)), floor = std::floor(origin);
+  double origin = originOf(s, axis, static_cast<double>(at));
+  if (s.mode == "nearest")
+    origin = static_cast<float>(origin); // 3 / 0.6 is 5 to PyTorch and ONNX Runtime, and no less.
+  const double floor = std::floor(origin);
   const bool whole = origin == floor;
   taps.outside =
       s.coordinates == "tf_crop_and_resize" && (origin < 0 || origin > static_cast<double>(axis.in - 1));
@@ -170,8 +173,9 @@ bool readAxes(NodeScope &node, const Tensor &x, std::vector<Axis> &axes) {
         continue;
       return node.fail("resizes the batch, which is open: bind it with --dim NAME=N");
     }
-    axis.scale = scaled ? numbers[i] : numbers[i] / static_cast<double>(axis.in);
-    double out = scaled ? std::floor(static_cast<double>(axis.in) * numbers[i]) : numbers[i];
+    const double in = static_cast<double>(axis.in);
+    axis.scale = scaled ? decimalOf(static_cast<float>(numbers[i])) : numbers[i] / in;
+    double out = scaled ? std::floor(static_cast<float>(in * axis.scale)) : numbers[i];
     if (!(axis.scale > 0) || !(out >= 1) || axis.in < 1 || axis.in > kMostExtent || out > kMostExtent)
       return node.fail("extent " + std::to_string(axis.in) + " becomes " + std::to_string(out));
     axis.out = static_cast<int64_t>(out);
