@@ -1,4 +1,5 @@
 // The host as a device: the calling thread is the main compute stream, other streams are threads.
+#include <pthread.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -6,6 +7,7 @@
 #include <cstring>
 #include <functional>
 
+#include "runtime/base/status.h"
 #include "runtime/hal/device.h"
 #include "runtime/host/code_memory.h"
 #include "runtime/host/cpu_features.h"
@@ -21,6 +23,22 @@
 namespace gpuc {
 namespace {
 
+/// One that is too small ends in a fault, in the midst of a step. Threads that are made later have what this
+/// one has, or what the limit is that it was made by.
+Status checkStack() {
+  constexpr size_t kLeastBytes = 448 << 10;  // of 512 KiB the program's arguments take some
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return okStatus();
+  size_t bytes = 0;
+  pthread_attr_getstacksize(&attributes, &bytes);
+  pthread_attr_destroy(&attributes);
+  if (bytes >= kLeastBytes) return okStatus();
+  return errorf(
+      "this thread has a stack of %zu KiB, and kernels of the host pack into up to 512: give it more (ulimit "
+      "-s 8192)",
+      bytes >> 10);
+}
+
 class HostExecutable : public Executable {
  public:
   HostExecutable(const Plan& plan, const DeviceOptions& options)
@@ -30,6 +48,7 @@ class HostExecutable : public Executable {
         pool_(options.threads > 0 ? options.threads : availableCores()) {}
 
   Status prepare() {
+    GPUC_RETURN_IF_ERROR(checkStack());
     GPUC_ASSIGN_OR_RETURN(arena_, Arena::map(plan_.root().arena_bytes(), options_.check_memory));
     std::vector<KernelFunction> kernels;
     GPUC_RETURN_IF_ERROR(loadCode(kernels));

@@ -173,6 +173,15 @@ class Files(ToolTest):
                     failed.add(command[0])
         self.assertTrue(failed, "no limit was too small: the test proves nothing")
 
+    @unittest.skipIf(is_sanitized(), "a sanitizer's frames are larger")
+    def test_a_stack_that_is_small(self):
+        for kibibytes in (64, 256):
+            limit = (kibibytes << 10,) * 2
+            for command in (["gpuc-run", "model.plan", "--entry=train_step"], ["gpuc-train", "model.plan", "--data=idx:good", "--log-every=0"],
+                            ["gpuc-generate", "text.plan", "--variables=text.safetensors", "--prompt=a", "--tokens=1"]):
+                self.ends_in_one_line("(.*: )?this thread has a stack of [0-9]+ KiB, and .* up to 512: give it more .*", *command,
+                                      preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_STACK, limit))
+
     @unittest.skipUnless(is_open_to_nobody(), "nobody but root may run the tools where they lie")
     def test_threads_that_cannot_be_made(self):
         def few():
