@@ -107,7 +107,7 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
                                  memory_budget=memory_budget, checkpoint=checkpoint or "",
                                  check_numerics=check_numerics, predict=predict or loss is None)  # fmt: skip
         recorder.look_at_passes(*part)
-    plan, report, warned = compiled.result()
+    plan, report, warned = result_of(compiled)
     for problem in warned:
         warnings.warn(str(Problem(*problem)), stacklevel=3)
     step = Step(plan, json.loads(report), recorder, reader, (args, kwargs), part, device=device, threads=threads, seed=seed)
@@ -115,6 +115,17 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     if accumulate > 1 and not step._session.counts_rows("train_step"):
         warn_of_parts(Whole(net, loss), args, kwargs, accumulate)
     return step
+
+
+def result_of(compiled):
+    try:
+        return compiled.result()
+    except Error as error:
+        if "has nothing to train" not in str(error):
+            raise
+        raise Error("nothing would be trained: no parameter that has requires_grad, and that the optimizer has, has a gradient of the loss: call "
+                    "net.requires_grad_(True), make the optimizer of what is to be trained, and leave out torch.no_grad(), detach() or a "
+                    "checkpoint with use_reentrant=True around all of it") from None  # fmt: skip
 
 
 def made_of(recorder, reader, entries):

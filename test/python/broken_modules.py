@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 import gpuc
 
@@ -327,6 +328,20 @@ def a_hook_of_the_optimizer():
 #
 # Modes, and layers that cannot be trained
 #
+
+
+@broken("nothing would be trained: no parameter that has requires_grad, and that the optimizer has", "call net.requires_grad_(True)")
+def all_that_is_frozen():
+    compiled(Mlp().requires_grad_(False))  # here
+
+
+@broken("nothing would be trained: ", "a checkpoint with use_reentrant=True around all of it")
+def a_checkpoint_that_has_no_gradients():
+    class Kept(Mlp):
+        def forward(self, x):
+            return checkpoint(super().forward, x, use_reentrant=True)
+
+    compiled(Kept())  # here
 
 
 @broken("net is in eval mode, and would be trained so: call net.train()")
