@@ -90,9 +90,8 @@ Known ElementEmitter::emit(Value value, const Index &index, const Guard &guard) 
   if (auto argument = dyn_cast<BlockArgument>(value))
     known = loadAt(pointers_[argument.getArgNumber()], elementKind(value.getType()), shapeOf(value), index,
                    guard);
-  else if (Value pointer = kept_.lookup(value); pointer && index == kernel_.everywhere)
-    known = loadAt(pointer, elementKind(value.getType()), {kernel_.groups[laneGroup_].extent},
-                   {coordinate(kernel_.groups[laneGroup_].last, kernel_.space())}, {});
+  else if (auto kept = kept_.find(value); kept != kept_.end() && index == kernel_.everywhere)
+    known = {load(kept->second.pointer, elementKind(value.getType()), kept->second.place), level()};
   else if (auto pool = value.getDefiningOp<MaxPool2dOp>())
     known = emitMaxPool(pool, cast<OpResult>(value).getResultNumber(), index, guard);
   else

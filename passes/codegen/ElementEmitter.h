@@ -68,8 +68,10 @@ public:
   void setTable(mlir::Operation *constant, mlir::Value pointer) { tables_[constant] = pointer; }
   /// The element of a root at the kernel's result position, until the level is left.
   void bind(mlir::Operation *root, Expr value) { bound_[root] = {value, level()}; }
-  /// From now on what `value` is along the row is read from `pointer`, where it was kept.
-  void readKept(mlir::Value value, mlir::Value pointer) { kept_[value] = pointer; }
+  /// From now on what `value` is at a position is read from `place` behind `pointer`, where it was kept.
+  void readKept(mlir::Value value, mlir::Value pointer, const Affine &place) {
+    kept_[value] = {pointer, place};
+  }
   /// From now on block argument number `argument` is read from `pointer`, which is known at this level, at
   /// positions that are known no further out.
   void setPointer(unsigned argument, mlir::Value pointer) { pointers_[argument] = pointer; }
@@ -116,6 +118,10 @@ private:
     int64_t tailCount;
     size_t laneGroup;
     int64_t lanes;
+  };
+  struct Kept {
+    mlir::Value pointer;
+    Affine place;
   };
   struct Memo {
     Index index;
@@ -259,7 +265,7 @@ private:
   llvm::SmallVector<Level> levels_;
   llvm::DenseMap<mlir::Operation *, mlir::Value> tables_; ///< Addresses of dense constants.
   llvm::MapVector<mlir::Operation *, Known> bound_;
-  llvm::DenseMap<mlir::Value, mlir::Value> kept_;
+  llvm::DenseMap<mlir::Value, Kept> kept_;
   llvm::DenseMap<mlir::Operation *, mlir::Value> randomIds_;
   llvm::DenseMap<mlir::Operation *, mlir::Value> numbers_;
   llvm::SmallVector<size_t> stridesBeside_; ///< Groups whose strides do not stand in the code.

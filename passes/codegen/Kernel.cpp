@@ -139,6 +139,26 @@ bool Kernel::isWholeRow(Value result) const {
   return form == Form::Reduction && shapeOf(result).size() == space();
 }
 
+int64_t Kernel::rowLength() const {
+  int64_t length = 1;
+  for (const Group &group : groups)
+    if (group.role == Role::Ordered)
+      length *= group.extent;
+  return length;
+}
+
+Affine Kernel::placeInRow() const {
+  Affine place = constantAffine(0, space());
+  int64_t stride = 1;
+  for (const Group &group : llvm::reverse(groups)) {
+    if (group.role != Role::Ordered)
+      continue;
+    place = sum(place, coordinate(group.last, space()), stride);
+    stride *= group.extent;
+  }
+  return place;
+}
+
 std::optional<size_t> Kernel::orderedGroup() const {
   for (size_t group = groups.size(); group-- > 0;)
     if (groups[group].role == Role::Ordered)

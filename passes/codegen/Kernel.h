@@ -57,6 +57,9 @@ struct Kernel {
   /// Whether a result has an element for each of the row's, rather than one for the row.
   bool isWholeRow(mlir::Value result) const;
   const Index &indexOf(mlir::Value result) const { return isWholeRow(result) ? everywhere : resultIndex; }
+  /// Elements of the row that is visited in order, and where in it, counted row-major, a position lies.
+  int64_t rowLength() const;
+  Affine placeInRow() const;
   /// The innermost group that is visited in order, if there is one.
   std::optional<size_t> orderedGroup() const;
   /// The numbers of the results that are, or are not, whole rows.

@@ -95,7 +95,7 @@ State HostKernelEmitter::foldAlongLanes(Folds &folds) {
     emitter_.setTail(mask, count);
     for (auto [value, pointer] : keeping_)
       emitter_.store(emitter_.emitLanes(value, kernel_.everywhere), pointer, elementKind(value.getType()),
-                     coordinate(kernel_.groups[loops_.laneGroup].last, kernel_.space()));
+                     kernel_.placeInRow());
     return sweepOver(folds, mask);
   };
   State state = blocked(folds, index(0), index(whole), step, blockLevels(whole / step), lanes, copies,
@@ -146,7 +146,7 @@ void HostKernelEmitter::reserveKept() {
     kept_.emplace_back();
     for (Value value : values) {
       Type element = memoryType(builder_.getContext(), elementKind(value.getType()), 1);
-      Value count = index(kernel_.groups.back().extent);
+      Value count = index(kernel_.rowLength());
       kept_.back().push_back(
           {value, LLVM::AllocaOp::create(builder_, pointer, element, count, /*alignment=*/64)});
     }
@@ -162,7 +162,7 @@ void HostKernelEmitter::emitRow() {
     folds.bind(foldRow(folds));
     writing_ = {};
     for (auto [value, pointer] : keeping_)
-      emitter_.readKept(value, pointer);
+      emitter_.readKept(value, pointer, kernel_.placeInRow());
   }
   SmallVector<unsigned> rows = kernel_.resultNumbers(/*wholeRows=*/true);
   if (!rows.empty() && kernel_.rowsInLastSweep.empty())

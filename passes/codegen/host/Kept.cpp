@@ -47,7 +47,7 @@ private:
   bool keep(Value value, size_t from) {
     if (llvm::is_contained(kept_[from], value))
       return true;
-    int64_t bytes = kernel_.groups.back().extent * bytesOf(elementKind(value.getType()));
+    int64_t bytes = kernel_.rowLength() * bytesOf(elementKind(value.getType()));
     if (!isCostly(value.getDefiningOp()) || bytes > left_)
       return false;
     left_ -= bytes;
@@ -67,9 +67,7 @@ private:
 } // namespace
 
 SmallVector<SmallVector<Value, 1>> keptValues(const Kernel &kernel) {
-  bool liesAlongLanes =
-      !kernel.groups.empty() && kernel.groups.back().role == Role::Ordered &&
-      llvm::count_if(kernel.groups, [](const Group &group) { return group.role == Role::Ordered; }) == 1;
+  bool liesAlongLanes = !kernel.groups.empty() && kernel.groups.back().role == Role::Ordered;
   return liesAlongLanes ? Keeping(kernel).run() : SmallVector<SmallVector<Value, 1>>(kernel.sweeps.size());
 }
 

@@ -79,7 +79,8 @@ void HostKernelEmitter::forRowsOfSquare(Value row, Value first, Body body) {
     Value begin = arith::MulIOp::create(builder_, number, index(lengthOfRow()));
     Value passed = arith::SubIOp::create(builder_, begin, first);
     for (auto [value, place] : llvm::zip_equal(loops_.squares, squares_))
-      emitter_.readKept(value, elementAt(builder_, place, getElementTypeOrSelf(value.getType()), passed));
+      emitter_.readKept(value, elementAt(builder_, place, getElementTypeOrSelf(value.getType()), passed),
+                        coordinate(kernel_.groups[loops_.laneGroup].last, kernel_.space()));
     body();
   });
 }

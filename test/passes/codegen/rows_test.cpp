@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <numeric>
 
 using namespace gpuc;
 using namespace gpuc::test;
@@ -20,16 +21,24 @@ std::string tensor(const std::vector<int64_t> &shape, const std::string &element
   return text + element + ">";
 }
 
-/// $M is the matrix, $R its rows' shape, $D the dimension that is folded, $K the one that is kept.
-std::string expanded(std::string text, const std::string &matrix, const std::string &row, int64_t folded) {
+/// Which dimensions are folded, and which one is kept.
+struct Folded {
+  std::string dims, kept;
+  Folded(int64_t dim) : dims(std::to_string(dim)), kept(std::to_string(1 - dim)) {}
+  Folded(std::string dims, std::string kept) : dims(std::move(dims)), kept(std::move(kept)) {}
+};
+
+/// $M is the tensor, $R its rows' shape, $D the dimensions that are folded, $K the one that is kept.
+std::string expanded(std::string text, const std::string &matrix, const std::string &row,
+                     const Folded &folded) {
   auto replace = [&](const std::string &name, const std::string &by) {
     for (size_t at; (at = text.find(name)) != std::string::npos;)
       text.replace(at, name.size(), by);
   };
   replace("$M", matrix);
   replace("$R", row);
-  replace("$D", std::to_string(folded));
-  replace("$K", std::to_string(1 - folded));
+  replace("$D", folded.dims);
+  replace("$K", folded.kept);
   return text;
 }
 
@@ -63,15 +72,23 @@ class RowsTest : public testing::TestWithParam<int> {
 protected:
   HostTarget target() { return testTargets()[GetParam()]; }
 
-  /// A softmax by one kernel, and by four; `folded` is the dimension that is.
+  /// A softmax of a matrix, of whose dimensions `folded` is the one that is.
   template <typename T>
   void expectTheSameBits(int64_t rows, int64_t length, int64_t folded, const char *element) {
     std::vector<int64_t> shape{rows, length};
     if (folded == 0)
       std::swap(shape[0], shape[1]);
+    expectTheSameBits<T>(shape, rows, Folded(folded), element);
+  }
+
+  /// By one kernel, and by four.
+  template <typename T>
+  void expectTheSameBits(const std::vector<int64_t> &shape, int64_t rows, const Folded &folded,
+                         const char *element) {
     std::string matrix = tensor(shape, element), row = tensor({rows}, element);
     auto text = [&](const std::string &body) { return expanded(body, matrix, row, folded); };
-    Buffer x = Buffer::of(wild<T>(rows * length));
+    Buffer x =
+        Buffer::of(wild<T>(std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>())));
     TestKernel whole({matrix}, {matrix, row, row},
                      text(kMax + kExp + kSum + kDiv + "gpuc.yield %out, %max, %sum : $M, $R, $R"), target());
     SCOPED_TRACE(matrix);
@@ -94,7 +111,7 @@ protected:
     quotients.replace(quotients.find("%exp"), 4, "%a0");
     Buffer out = TestKernel({matrix, row}, {matrix}, text(quotients + "gpuc.yield %out : $M"), target())
                      .run({exp, sum})[0];
-    std::string what = matrix + " along " + std::to_string(folded);
+    std::string what = matrix + " along " + folded.dims;
     EXPECT_EQ(found[0].values<T>(), out.values<T>()) << what;
     EXPECT_EQ(found[1].values<T>(), max.values<T>()) << what;
     EXPECT_EQ(found[2].values<T>(), sum.values<T>()) << what;
@@ -113,6 +130,16 @@ TEST_P(RowsTest, HaveTheBitsOfOneKernelAfterAnother) {
     expectTheSameBits<uint16_t>(3, length, 1, "bf16");
 }
 
+/// As a batch norm's: pieces of rows lie apart. 7 x 1,171 f32 are kept, 8 x 1,171 are too long.
+TEST_P(RowsTest, MayHaveSeveralDimensions) {
+  const Folded folded("0, 2", "1");
+  for (auto [images, length] : {std::pair<int64_t, int64_t>{2, 5}, {3, 49}, {5, 196}, {7, 1171}, {8, 1171}})
+    expectTheSameBits<float>({images, 3, length}, 3, folded, "f32");
+  expectTheSameBits<double>({5, 2, 49}, 2, folded, "f64");
+  expectTheSameBits<uint16_t>({5, 2, 49}, 2, folded, "bf16");
+  expectTheSameBits<float>({3, 4, 5, 17}, 4, Folded("0, 2, 3", "1"), "f32");
+}
+
 TEST_P(RowsTest, MayLieAcrossTheLanes) {
   for (int64_t rows : {1, 3, 17, 70})
     for (int64_t length : {1, 5, 100})
@@ -122,8 +149,8 @@ TEST_P(RowsTest, MayLieAcrossTheLanes) {
 /// What the second sweep computes is kept for the third one: exp, and nothing that is cheap; nothing that is
 /// too long, or lies across the lanes.
 TEST(KeptValues, AreCostlyAndFit) {
-  auto kept = [](std::vector<int64_t> shape, int64_t folded) {
-    std::string matrix = tensor(shape, "f32"), row = tensor({shape[1 - folded]}, "f32");
+  auto kept = [](std::vector<int64_t> shape, const Folded &folded) {
+    std::string matrix = tensor(shape, "f32"), row = tensor({shape[std::stoi(folded.kept)]}, "f32");
     KernelText text({matrix}, {matrix},
                     expanded(kMax + kExp + kSum + kDiv + "gpuc.yield %out : $M", matrix, row, folded));
     std::vector<std::vector<std::string>> names;
@@ -135,10 +162,13 @@ TEST(KeptValues, AreCostlyAndFit) {
     return names;
   };
   using Names = std::vector<std::vector<std::string>>;
-  EXPECT_EQ(kept({4, 100}, 1), (Names{{}, {"exp"}}));
-  EXPECT_EQ(kept({4, 8192}, 1), (Names{{}, {"exp"}})) << "32 KiB";
-  EXPECT_EQ(kept({4, 8193}, 1), (Names{{}, {}}));
-  EXPECT_EQ(kept({100, 4}, 0), (Names{{}, {}}));
+  const Folded rows(1), columns(0), channels("0, 2", "1");
+  EXPECT_EQ(kept({4, 100}, rows), (Names{{}, {"exp"}}));
+  EXPECT_EQ(kept({4, 8192}, rows), (Names{{}, {"exp"}})) << "32 KiB";
+  EXPECT_EQ(kept({4, 8193}, rows), (Names{{}, {}}));
+  EXPECT_EQ(kept({8, 4, 1024}, channels), (Names{{}, {"exp"}}));
+  EXPECT_EQ(kept({8, 4, 1025}, channels), (Names{{}, {}}));
+  EXPECT_EQ(kept({100, 4}, columns), (Names{{}, {}}));
 }
 
 /// Reductions that share a sweep fold as if they were alone, though an index is as wide as two f32.
