@@ -105,10 +105,15 @@ double stepOf(OpScope &op, size_t d, int64_t from, int64_t to) {
                                                       : static_cast<double>(from) / static_cast<double>(to);
 }
 
+/// By f32, as in PyTorch: 3 times 1 / 0.6 is 5 and no less. Of twice as many each has two, whatever the
+/// factor.
 std::vector<double> nearest(int64_t from, int64_t to, double step) {
   std::vector<double> matrix(from * to, 0);
-  for (int64_t i = 0; i < to; ++i)
-    matrix[std::min(static_cast<int64_t>(static_cast<double>(i) * step), from - 1) * to + i] = 1;
+  const float exact = static_cast<float>(step);
+  for (int64_t i = 0; i < to; ++i) {
+    const int64_t source = to == 2 * from ? i / 2 : static_cast<int64_t>(static_cast<float>(i) * exact);
+    matrix[std::min(source, from - 1) * to + i] = 1;
+  }
   return matrix;
 }
 

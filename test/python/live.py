@@ -469,6 +469,8 @@ OPS = {
     "interpolate": (lambda a: F.interpolate(a, scale_factor=2).sum() + F.interpolate(a, (5, 3)).sum() * 2
                     + (F.interpolate(a, (7, 9), mode="bilinear") ** 2).sum()
                     + (F.interpolate(a, scale_factor=2, mode="bilinear", align_corners=True) ** 2).sum(), (2, 3, 4, 6)),
+    # Of 2 rows times 2.05 each comes twice; column 15 is column 15 / 0.6 = 25, which is less only in f64.
+    "interpolate_by_factors": (lambda a: F.interpolate(a, scale_factor=(2.05, 0.6)) * F.interpolate(a, (4, 30)), (2, 1, 2, 50)),
     "pools": (lambda a: F.max_pool2d(a, 3, 2, 1).sum() + F.avg_pool2d(a, 2).sum() * 2
               + F.avg_pool2d(a, 3, 2, 1, count_include_pad=False).sum() * 3 + F.max_pool2d(a, 3, 2, ceil_mode=True).sum(), (2, 3, 8, 8)),
     "adaptive": (lambda a: F.adaptive_avg_pool2d(a, (3, 2)).sum(1) + F.adaptive_avg_pool2d(a, 1)[0, 0, 0, 0]
