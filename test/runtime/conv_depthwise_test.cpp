@@ -138,6 +138,53 @@ TEST(ConvDepthwise, BlocksOfRows) {
                static_cast<uint64_t>(height * width));
 }
 
+// Squares padded by one, of which some sizes have kernels of their own that take two or four planes at once:
+// with none left over, and with one, two and three; more images than share what is done to a filter.
+TEST(ConvDepthwise, Squares) {
+  for (int64_t stride : {1, 2})
+    for (int64_t side = 3; side <= 17; ++side)
+      for (int64_t channels : {4, 5, 6, 7})
+        checkAll(depthwise(5, channels, axis(side, 3, stride, 1, 1), axis(side, 3, stride, 1, 1)),
+                 static_cast<uint64_t>(10 * side + channels));
+}
+
+// Such squares but for a row or a column, or padded otherwise, are not taken for them.
+TEST(ConvDepthwise, AlmostSquares) {
+  for (int64_t stride : {1, 2})
+    for (int64_t side : {4, 7, 8, 14}) {
+      const ConvAxis square = axis(side, 3, stride, 1, 1);
+      for (const ConvAxis& other :
+           {axis(side + 1, 3, stride, 1, 1), axis(side - 1, 3, stride, 1, 1), axis(side, 3, stride, 0, 2),
+            axis(side, 3, stride, 2, 0), axis(side, 3, stride, 0, 0), axis(side, 3, stride, 1, 2)}) {
+        checkAll(depthwise(2, 5, square, other), static_cast<uint64_t>(side));
+        checkAll(depthwise(2, 5, other, square), static_cast<uint64_t>(side));
+        checkAll(depthwise(2, 5, other, other), static_cast<uint64_t>(side));
+      }
+    }
+}
+
+// Large filters on rows of 7 and 14 pixels, a channel in each lane: sixteen, twice as many, some left over
+// and too few; any number of rows, padded in any way, until there are too many pixels.
+TEST(ConvDepthwise, ChannelsInLanes) {
+  for (int64_t kernel : {5, 7})
+    for (int64_t stride : {1, 2})
+      for (int64_t width : {7, 14})
+        for (int64_t channels : {15, 16, 19, 32}) {
+          const ConvAxis row = axis(width, kernel, stride, kernel / 2, kernel / 2);
+          const auto seed = static_cast<uint64_t>(width * channels);
+          for (int64_t height : {3, 5, 7, 14, 18, 19, 37})
+            checkAll(depthwise(1, channels, axis(height, kernel, stride, kernel / 2, kernel / 2), row), seed);
+          checkAll(depthwise(2, channels, axis(9, kernel, stride, 0, kernel - 1), row), seed);
+          checkAll(depthwise(2, channels, axis(9, kernel, stride, kernel + 1, 0), row), seed);
+          checkAll(depthwise(6, channels, row, row), seed);
+        }
+  const ConvAxis row = axis(7, 7, 1, 3, 3);
+  checkAll(depthwise(2, 16, row, row, 2), 3);
+  checkAll(depthwise(2, 16, row, axis(7, 7, 1, 2, 4)), 4);
+  checkAll(depthwise(2, 16, axis(14, 5, 2, 2, 2), axis(14, 5, 2, 2, 1)), 5);
+  checkAll(depthwise(2, 16, axis(14, 5, 2, 2, 2), axis(14, 5, 2, 2, 3)), 6);
+}
+
 // None, on one side, more than the kernel reaches; windows and taps that meet padding alone; odd and even, by
 // which strides of two begin.
 TEST(ConvDepthwise, Padding) {
@@ -189,6 +236,8 @@ std::vector<ConvShape> shapesOfTiles() {
                             depthwise(3, 3, axis(99, 5, 2, 2, 2), axis(112, 5, 2, 2, 2)),
                             depthwise(5, 333, axis(7, 3, 1, 1, 1), axis(7, 3, 1, 1, 1)),
                             depthwise(4, 75, axis(14, 7, 1, 3, 3), axis(15, 7, 1, 3, 3)),
+                            depthwise(9, 50, axis(14, 5, 2, 2, 2), axis(14, 5, 2, 2, 2)),
+                            depthwise(7, 37, axis(7, 7, 1, 3, 3), axis(7, 7, 1, 3, 3)),
                             depthwise(37, 4, axis(30, 3, 1, 1, 1), axis(40, 3, 1, 1, 1)),
                             depthwise(2, 2, axis(33, 7, 1, 3, 3), axis(512, 7, 1, 3, 3))}) {
       shape.kind = kind;

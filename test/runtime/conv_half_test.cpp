@@ -209,6 +209,17 @@ TEST(ConvHalf, RandomShapes) {
   }
 }
 
+// Depthwise, f32 has kernels that meet some images at once.
+TEST(ConvHalf, DepthwiseOfSmallPlanes) {
+  for (int64_t kernel : {3, 5, 7})
+    for (int64_t stride : {1, 2})
+      for (int64_t side : {4, 7, 8, 14})
+        for (int64_t channels : {18, 37}) {
+          const ConvAxis axes = axis(side, kernel, stride, kernel / 2, kernel / 2);
+          checkAll(makeShape(41, channels, channels, axes, axes, channels), static_cast<uint64_t>(side));
+        }
+}
+
 TEST(ConvHalf, BitsDoNotDependOnThreads) {
   for (int threads : {1, 2, 3})
     for (int64_t outputs : {4, 40})

@@ -18,16 +18,16 @@ namespace gpuc {
 namespace {
 
 template <int kKernel, typename T>
-constexpr PlaneKernels<T> kEveryElement = {planeSums<kKernel, 1, T>, nullptr, planeProducts<kKernel, 1, T>};
+constexpr PlaneKernels<T> kEveryElement = {planeSums<kKernel, 1, T>, nullptr, planeProducts<kKernel, 1, T>,
+                                           addUpProducts<kKernel, 1, T>};
 template <int kKernel, typename T>
 constexpr PlaneKernels<T> kEveryOther = {planeSums<kKernel, 2, T>, planeSumsBackwards<kKernel, T>,
-                                         planeProducts<kKernel, 2, T>};
+                                         planeProducts<kKernel, 2, T>, addUpProducts<kKernel, 2, T>};
 
 template <typename T>
 constexpr TypedPlaneKernels<T> kPlanes = {{{kEveryElement<3, T>, kEveryOther<3, T>},
                                            {kEveryElement<5, T>, kEveryOther<5, T>},
-                                           {kEveryElement<7, T>, kEveryOther<7, T>}},
-                                          addLanes<T>};
+                                           {kEveryElement<7, T>, kEveryOther<7, T>}}};
 
 template <typename S>
 constexpr TypedPatchKernels<S> kKernels = {

@@ -18,7 +18,7 @@ class DepthwiseFilterTile {
 
   void compute() {
     const ConvShape& s = problem_.shape;
-    alignas(64) std::byte lane_scratch[kDepthwiseSumBytes];
+    alignas(64) std::byte lane_scratch[std::max(kDepthwiseSumBytes, kDepthwiseLaneSumBytes)];
     lanes_ = reinterpret_cast<T*>(lane_scratch);
     const int64_t channels = std::min(cut_.channels, s.groups - first_);
     const int64_t sums = channels * s.groupOutputs() * s.taps();
@@ -32,21 +32,20 @@ class DepthwiseFilterTile {
                    std::min(cut_.planes, channels - channel), row,
                    std::min(row + cut_.rows, s.height.output));
     T* to = static_cast<T*>(problem_.sums_in_workspace ? operands_.workspace : operands_.c);
-    problem_.patch_kernels->of<S>().planes.addLanes(
-        lanes_, sums, to + part_ * s.filterElements() + filterOffset(s, first_));
+    to += part_ * s.filterElements() + filterOffset(s, first_);
+    for (int64_t channel = 0; channel < channels; channel += cut_.planes)
+      addUp(channel, std::min(cut_.planes, channels - channel), to);
   }
 
  private:
   using T = Computed<S>;
   static constexpr int64_t kRoom = kPlaneLaneBytes / static_cast<int64_t>(sizeof(T));
 
-  /// Images that a plane meets while its sums are in registers: some where it has so little that to load and
-  /// store them takes as long; more of them have lines that drive each other out of the first-level cache.
+  /// Images that a plane meets while its sums are in registers, where it has so little that to load and store
+  /// them takes as long; more of them have lines that drive each other out of the first-level cache.
   int64_t imagesAtOnce() const {
-    constexpr int64_t kFewTaps = 9, kFewPixels = 64, kMorePixels = 256, kImages = 4;
-    const ConvShape& s = problem_.shape;
-    const int64_t most = s.taps() <= kFewTaps ? kFewPixels : kMorePixels;
-    return !kIsWidened<S> && s.outputPixels() <= most ? kImages : 1;
+    constexpr int64_t kFewPixels = 15 * 15, kImages = 4;
+    return !kIsWidened<S> && problem_.shape.outputPixels() <= kFewPixels ? kImages : 1;
   }
 
   /// Rows of y of some images, of the tile's `channels` channels from `channel` on.
@@ -64,19 +63,42 @@ class DepthwiseFilterTile {
         readPlanes<S>(problem_, {channels * many, s.outputPixels(), s.width.output, row, row_end},
                       static_cast<const S*>(operands_.a) + outputOffset(s, image, first_ + channel), many,
                       reinterpret_cast<T*>(y_scratch));
-    const PlaneKernels<T>& kernels =
-        problem_.patch_kernels->of<S>().planes.of(s.width.kernel, s.width.stride);
     for (int64_t i = 0; i < many; ++i, y.data += y.plane / many)
-      kernels.products({.images = images,
-                        .planes = channels,
-                        .x = x,
-                        .y = y,
-                        .x_image = s.in_channels * s.inputPixels(),
-                        .y_image = s.out_channels * s.outputPixels(),
-                        .low_row = s.height.low,
-                        .low_column = s.width.low,
-                        .lanes = lanes_ + (channel * many + i) * s.taps() * kRoom,
-                        .lanes_plane = many * s.taps() * kRoom});
+      kernels().products(productsOf(images, channel, channels, i, x, y));
+  }
+
+  /// What the kernels have added up of some channels.
+  void addUp(int64_t channel, int64_t channels, T* sums) const {
+    const ConvShape& s = problem_.shape;
+    const int64_t many = s.groupOutputs();
+    const PlaneRows met = rowsMet(s, channels, 0, std::min(cut_.rows, s.height.output), true);
+    const ReadPlanes<T> x = {nullptr, 0, s.width.input, met.row, met.row_end};
+    const ReadPlanes<T> y = {nullptr, 0, s.width.output, 0, std::min(cut_.rows, s.height.output)};
+    for (int64_t i = 0; i < many; ++i)
+      kernels().addUp(productsOf(1, channel, channels, i, x, y), sums + (channel * many + i) * s.taps(),
+                      many * s.taps());
+  }
+
+  /// Those of output i of each channel.
+  PlaneProducts<T> productsOf(int64_t images, int64_t channel, int64_t channels, int64_t i,
+                              const ReadPlanes<T>& x, const ReadPlanes<T>& y) const {
+    const ConvShape& s = problem_.shape;
+    const int64_t many = s.groupOutputs();
+    return {.images = images,
+            .planes = channels,
+            .x = x,
+            .y = y,
+            .x_image = s.in_channels * s.inputPixels(),
+            .y_image = s.out_channels * s.outputPixels(),
+            .low_row = s.height.low,
+            .low_column = s.width.low,
+            .lanes = lanes_ + (channel * many + i) * s.taps() * kRoom,
+            .lanes_plane = many * s.taps() * kRoom};
+  }
+
+  const PlaneKernels<T>& kernels() const {
+    const ConvAxis& width = problem_.shape.width;
+    return problem_.patch_kernels->of<S>().planes.of(width.kernel, width.stride);
   }
 
   const ConvProblem& problem_;

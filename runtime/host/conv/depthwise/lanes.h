@@ -123,22 +123,32 @@ inline Vector<T> loadHalves(const T* low, const T* high, LaneMask<T> mask) {
     return (Vector<T>)_mm512_insertf64x4(_mm512_castpd256_pd512(first), other, 1);
   }
 }
+/// The other half where it lies in the vector, which takes no shuffle.
 template <typename T>
 inline void storeHalves(T* low, T* high, Vector<T> v, LaneMask<T> mask) {
-  const __m256d first = _mm512_castpd512_pd256((__m512d)v), other = _mm512_extractf64x4_pd((__m512d)v, 1);
-  if constexpr (sizeof(T) == 4) {
-    const auto half = static_cast<__mmask8>(mask);
-    _mm256_mask_storeu_ps(low, half, (__m256)first);
-    _mm256_mask_storeu_ps(high, half, (__m256)other);
-  } else {
-    const auto half = static_cast<__mmask8>(mask & 15);
-    _mm256_mask_storeu_pd(low, half, first);
-    _mm256_mask_storeu_pd(high, half, other);
-  }
+  constexpr int kHalf = kLanes<T> / 2;
+  if constexpr (sizeof(T) == 4)
+    _mm256_mask_storeu_ps(low, static_cast<__mmask8>(mask), _mm512_castps512_ps256((__m512)v));
+  else
+    _mm256_mask_storeu_pd(low, static_cast<__mmask8>(mask & 15), _mm512_castpd512_pd256((__m512d)v));
+  storeLanes<T>(high - kHalf, v, static_cast<LaneMask<T>>(mask << kHalf));
 }
 
 template <typename T>
 using LaneNumbers = __m512i;
+
+/// Lest the compiler, which may know them, takes shuffles of its own choice, some of them slow.
+template <typename T>
+inline void keepInRegister(LaneNumbers<T>& numbers, LaneMask<T>& mask) {
+  asm("" : "+v"(numbers), "+k"(mask));
+}
+/// Lest one shuffle of two vectors takes the place of one that brings their quarters together and those
+/// within quarters that follow, of which the processor has four at a time.
+template <int kCount>
+inline __attribute__((always_inline)) void keepInRegisters(__m512 (&vectors)[kCount]) {
+#pragma unroll
+  for (__m512& v : vectors) asm("" : "+v"(v));
+}
 
 /// Lane i has the number first + i.
 template <typename T>

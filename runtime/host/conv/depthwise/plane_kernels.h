@@ -24,7 +24,7 @@ struct ReadPlanes {
 ///   it.
 template <typename T>
 struct PlaneSums {
-  int64_t planes;
+  int64_t images, planes;
   ReadPlanes<T> source;
   int64_t low_row, low_column;
   const T* filter;  // kernel x kernel
@@ -33,7 +33,13 @@ struct PlaneSums {
   T* result;     // row 0 of the first plane
   int64_t result_plane, columns;
   int64_t row, row_end;
+  int64_t source_image, result_image;  // from one image to the next
 
+  PlaneSums ofImage(int64_t image) const {
+    PlaneSums p = *this;
+    p.images = 1, p.source.data += image * source_image, p.result += image * result_image;
+    return p;
+  }
   /// Without the planes before.
   PlaneSums from(int64_t plane) const {
     PlaneSums p = *this;
@@ -45,7 +51,7 @@ struct PlaneSums {
 
 /// lanes[plane][tap] (+)= over some images, rows [row, row_end) of y, and the columns of each vector of y,
 /// its elements times those of x that the tap meets, in a vector of sums: by blocks of rows, in each by
-/// vectors of columns, then rows.
+/// vectors of columns, then rows. Planes that share vectors have their sums in those of the first one.
 template <typename T>
 struct PlaneProducts {
   int64_t images, planes;
@@ -69,6 +75,15 @@ struct PlaneProducts {
   }
 };
 
+/// Planes of whose products several share a vector of sums.
+struct SharedPlanes {
+  int64_t planes = 0, in_vector = 1;
+
+  static SharedPlanes by(int64_t in_vector, int64_t planes) {
+    return {planes / in_vector * in_vector, in_vector};
+  }
+};
+
 /// Room for the sums of one tap: a vector of the widest kind.
 inline constexpr int64_t kPlaneLaneBytes = 64;
 
@@ -79,13 +94,14 @@ struct PlaneKernels {
   void (*backwards)(
       const PlaneSums<T>& p);  // null without a stride: there `sums` of the flipped filter does it
   void (*products)(const PlaneProducts<T>& p);
+  /// sums[plane][tap] = the lanes of lanes[plane][tap], added up as a tree, of the same planes as products
+  /// had.
+  void (*addUp)(const PlaneProducts<T>& p, T* sums, int64_t sums_plane);
 };
 
 template <typename T>
 struct TypedPlaneKernels {
   PlaneKernels<T> kernels[3][2];  // of 3x3, 5x5, 7x7; by strides of 1, 2
-  /// sums[i] (+)= the lanes of lanes[i], added up as a tree.
-  void (*addLanes)(const T* lanes, int64_t count, T* sums);
 
   const PlaneKernels<T>& of(int64_t kernel, int64_t stride) const {
     return kernels[(kernel - 3) / 2][stride - 1];

@@ -2,12 +2,14 @@
 // runtime/host/matmul/vector.h).
 #pragma once
 
+#include "runtime/host/conv/depthwise/channel_lanes.h"
 #include "runtime/host/conv/depthwise/flat_planes.h"
 #include "runtime/host/conv/depthwise/lanes.h"
 #include "runtime/host/conv/depthwise/plane_kernels.h"
 #include "runtime/host/conv/depthwise/rolling_products.h"
 #include "runtime/host/conv/depthwise/rolling_step_products.h"
 #include "runtime/host/conv/depthwise/row_pairs.h"
+#include "runtime/host/conv/depthwise/sized_planes.h"
 #include "runtime/host/conv/depthwise/vector_blocks.h"
 #include "runtime/host/conv/depthwise/vector_plane_steps.h"
 #include "runtime/host/conv/depthwise/vector_planes.h"
@@ -175,7 +177,7 @@ void productsOfImage(const PlaneProducts<T>& p) {
 }
 
 template <int kKernel, int kStride, typename T>
-void planeProducts(const PlaneProducts<T>& p) {
+__attribute__((noinline)) void productsOfAnySize(const PlaneProducts<T>& p) {
   if constexpr (kStride == 1)
     if (multipliesPlanesOfVector<kKernel>(p) || multipliesBlocks<kKernel, 1>(p) || multipliesFlat<kKernel>(p))
       return;
@@ -187,9 +189,88 @@ void planeProducts(const PlaneProducts<T>& p) {
   for (int64_t image = 0; image < p.images; ++image) productsOfImage<kKernel, kStride>(p.ofImage(image));
 }
 
+/// Planes by kernels of which several share a vector.
+template <int kKernel, int kStride, typename T>
+SharedPlanes sharedPlanes(const PlaneProducts<T>& p) {
+  const SharedPlanes shared = sharedPlanesSized<kKernel, kStride>(p);
+  return shared.planes > 0 ? shared : sharedPlanesInLanes<kKernel, kStride>(p);
+}
+
+template <int kKernel, int kStride, typename T>
+void planeProducts(const PlaneProducts<T>& p) {
+  int64_t done = multipliesSized<kKernel, kStride>(p);
+  if (done == 0) done = multipliesInLanes<kKernel, kStride>(p);
+  if (done < p.planes) productsOfAnySize<kKernel, kStride>(p.from(done));
+}
+
+//===----------------------------------------------------------------------===//
+// Sums of lanes
+//===----------------------------------------------------------------------===//
+
+/// v[0] = the sums of so many vectors, twice kDistance, in the order in which sum() adds.
+template <int kDistance, typename T>
+inline __attribute__((always_inline)) void addTree(Vector<T>* v) {
+#pragma unroll
+  for (int i = 0; i < kDistance; ++i) v[i] = addHalves<kDistance, T>(v[i], v[i + kDistance]);
+  if constexpr (kDistance > 1) addTree<kDistance / 2, T>(v);
+}
+
 template <typename T>
 void addLanes(const T* lanes, int64_t count, T* sums) {
-  for (int64_t i = 0; i < count; ++i) sums[i] = sum<T>(load(lanes + i * kSumRoom<T>));
+  int64_t i = 0;
+  for (; i + kLanes<T> <= count; i += kLanes<T>) {
+    Vector<T> v[kLanes<T>];
+#pragma unroll
+    for (int j = 0; j < kLanes<T>; ++j) v[j] = load(lanes + (i + j) * kSumRoom<T>);
+    addTree<kLanes<T> / 2, T>(v);
+    store(sums + i, v[0]);
+  }
+  for (; i < count; ++i) sums[i] = sum<T>(load(lanes + i * kSumRoom<T>));
+}
+
+#if defined(__AVX512F__)
+
+/// The same of planes that share vectors, each of which has a part of the lanes.
+template <int kTaps, int kPlanes, typename T>
+void addLanesOfParts(const T* lanes, T* sums, int64_t sums_plane) {
+  constexpr int kSpan = kLanes<T> / kPlanes;
+  for (int tap = 0; tap < kTaps; tap += kSpan) {
+    Vector<T> v[kSpan] = {};
+    for (int i = 0; i < kSpan && tap + i < kTaps; ++i) v[i] = load(lanes + (tap + i) * kSumRoom<T>);
+    addTree<kSpan / 2, T>(v);
+    const int taps = kTaps - tap < kSpan ? kTaps - tap : kSpan;
+    for (int plane = 0, first = 0; plane < kPlanes; ++plane, first += kSpan)
+      storeLanes<T>(sums + plane * sums_plane + tap - first, v[0], lanesWithin<T>(first, first + taps));
+  }
+}
+
+#endif
+
+template <int kTaps, typename T>
+void addSharedLanes(int64_t in_vector, const T* lanes, T* sums, int64_t sums_plane) {
+#if defined(__AVX512F__)
+  if (in_vector == 2) addLanesOfParts<kTaps, 2>(lanes, sums, sums_plane);
+  if (in_vector == 4) addLanesOfParts<kTaps, 4>(lanes, sums, sums_plane);
+  if constexpr (sizeof(T) == 4 && kTaps > kChannelLanes)
+    if (in_vector == kChannelLanes)
+      fromLanes(reinterpret_cast<const Vector<T>*>(lanes), kTaps, sums, sums_plane);
+#endif
+}
+
+template <int kKernel, int kStride, typename T>
+void addUpProducts(const PlaneProducts<T>& p, T* sums, int64_t sums_plane) {
+  constexpr int kTaps = kKernel * kKernel;
+  SharedPlanes shared = sharedPlanes<kKernel, kStride>(p);
+  if (shared.in_vector == 1) shared.planes = 0;
+  for (int64_t plane = 0; plane < shared.planes; plane += shared.in_vector)
+    addSharedLanes<kTaps>(shared.in_vector, p.lanes + plane * p.lanes_plane, sums + plane * sums_plane,
+                          sums_plane);
+  const T* lanes = p.lanes + shared.planes * p.lanes_plane;
+  sums += shared.planes * sums_plane;
+  const int64_t rest = p.planes - shared.planes;
+  if (sums_plane == kTaps) return addLanes(lanes, rest * kTaps, sums);
+  for (int64_t plane = 0; plane < rest; ++plane)
+    addLanes(lanes + plane * p.lanes_plane, kTaps, sums + plane * sums_plane);
 }
 
 }  // namespace

@@ -2,12 +2,14 @@
 // patch_kernels.cpp alone (see runtime/host/matmul/vector.h).
 #pragma once
 
+#include "runtime/host/conv/depthwise/channel_lanes.h"
 #include "runtime/host/conv/depthwise/flat_planes.h"
 #include "runtime/host/conv/depthwise/lanes.h"
 #include "runtime/host/conv/depthwise/plane_kernels.h"
 #include "runtime/host/conv/depthwise/rolling_steps.h"
 #include "runtime/host/conv/depthwise/rolling_sums.h"
 #include "runtime/host/conv/depthwise/row_pairs.h"
+#include "runtime/host/conv/depthwise/sized_planes.h"
 #include "runtime/host/conv/depthwise/vector_blocks.h"
 #include "runtime/host/conv/depthwise/vector_plane_steps.h"
 #include "runtime/host/conv/depthwise/vector_planes.h"
@@ -142,7 +144,7 @@ __attribute__((noinline)) void sumBlock(const SumColumn<kStride, kKernel, kMasks
 }
 
 template <int kKernel, int kStride, typename T>
-void planeSums(const PlaneSums<T>& p) {
+__attribute__((noinline)) void sumsOfAnySize(const PlaneSums<T>& p) {
   if constexpr (kStride == 1)
     if (sumsPlanesOfVector<kKernel>(p) || sumsBlocks<kKernel, 1>(p) || sumsFlat<kKernel>(p)) return;
   if constexpr (kStride == 1 && kRolls<kKernel>) return rollingSums<kKernel>(p);
@@ -195,6 +197,15 @@ void planeSums(const PlaneSums<T>& p) {
       }
     }
   }
+}
+
+template <int kKernel, int kStride, typename T>
+void planeSums(const PlaneSums<T>& p) {
+  int64_t done = sumsSized<kKernel, kStride>(p);
+  if (done == 0) done = sumsInLanes<kKernel, kStride>(p);
+  if (done == p.planes) return;
+  for (int64_t image = 0; image < p.images; ++image)
+    sumsOfAnySize<kKernel, kStride>(p.from(done).ofImage(image));
 }
 
 //===----------------------------------------------------------------------===//
@@ -250,7 +261,7 @@ SumColumn<1, (kKernel + 1) / 2, 2, T> sumColumnBackwards(const PlaneSums<T>& p, 
 }
 
 template <int kKernel, typename T>
-void planeSumsBackwards(const PlaneSums<T>& p) {
+__attribute__((noinline)) void sumsOfAnySizeBackwards(const PlaneSums<T>& p) {
   if constexpr (kRolls<kKernel>)
     if (sumsPickedBack(p)) return;
   if (sumsPairsBackwards<kKernel>(p)) return;
@@ -285,6 +296,15 @@ void planeSumsBackwards(const PlaneSums<T>& p) {
       }
     }
   }
+}
+
+template <int kKernel, typename T>
+void planeSumsBackwards(const PlaneSums<T>& p) {
+  int64_t done = sumsSizedBack<kKernel>(p);
+  if (done == 0) done = sumsInLanesBack<kKernel>(p);
+  if (done == p.planes) return;
+  for (int64_t image = 0; image < p.images; ++image)
+    sumsOfAnySizeBackwards<kKernel>(p.from(done).ofImage(image));
 }
 
 }  // namespace

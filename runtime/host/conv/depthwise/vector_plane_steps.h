@@ -33,6 +33,7 @@ struct PickedSteps {
       const int64_t end = (source.columns + low - j + 1) / 2;
       met[j] = lanesOfPlanes<kPlanes, T>((low - j + 1) / 2, end < windows ? end : windows);
       numbers[j] = shiftNumbers<T>(first_read, j - low);
+      keepInRegister<T>(numbers[j], met[j]);
     }
   }
 
@@ -114,6 +115,7 @@ struct PickedStepsBack {
       const int64_t first = (p.low_column + 1) / 2 - i;
       met[i] = lanesOfPlanes<kPlanes, T>(-first, p.source.columns - first);
       numbers[i] = lanesFrom<T>(first);
+      keepInRegister<T>(numbers[i], met[i]);
       kept[i] = lanesWithin<T>(0, p.columns - (kPlanes == 2 ? 0 : i * kLanes<T>));
     }
   }

@@ -58,6 +58,7 @@ struct PlanesOfVector {
       const int64_t end = source.columns + low - j;
       inside[j] = lanesOfPlanes<kPlanes, T>(low - j, end < columns ? end : columns);
       numbers[j] = lanesFrom<T>(j - low);
+      keepInRegister<T>(numbers[j], inside[j]);
     }
   }
 
@@ -75,7 +76,8 @@ inline __attribute__((always_inline)) void splatTapsOf(const PlaneSums<T>& p, in
   if constexpr (kPlanes == 1) return;
   constexpr int kTaps = kKernel * kKernel;
   const T* other = p.filter + (plane + 1) * p.filter_plane;
-  const LaneMask<T> of_other = lanesWithin<T>(kLanes<T> / 2, kLanes<T>);
+  LaneMask<T> of_other = lanesWithin<T>(kLanes<T> / 2, kLanes<T>);
+  keepInRegister<T>(of_other);  // lest the compiler makes a shuffle of it
 #pragma unroll
   for (int tap = 0; tap < kTaps; ++tap)
     taps[tap] = mergeSplat<T>(taps[tap], other[p.flipped ? kTaps - 1 - tap : tap], of_other);
