@@ -2,7 +2,9 @@
 // U-Net, and the depthwise ones of MobileNet and ConvNeXt, in one thread; in time of the processor, so that
 // other processes disturb it less. Each rate, of operations as if there were no padding, stands beside its
 // share of a product's rate, which is measured between the layers; of a depthwise layer, which has little to
-// multiply, the bytes of its pictures beside their share of what a copy of as many moves.
+// multiply, the bytes of its pictures beside their share of what a copy of as many moves, and the share of
+// the lower bound of its time: that of the copy, or, with a large filter, of its multiply-adds at a product's
+// rate.
 //   bench-conv [f32|f64|f16|bf16] [NAME]     NAME: only layers whose name has it
 #include <algorithm>
 #include <cstdio>
@@ -171,6 +173,7 @@ bool printLayer(const Layer& layer, int64_t batch, DataType type, double product
   const int64_t bytes = (shape.inputElements() + outputs) * sizeOf(type);
   const double amount = depthwise ? static_cast<double>(bytes) : flops;
   const double roof = depthwise ? copyRate(bytes) : product_rate;
+  const double least_us = std::max(amount / roof, flops / product_rate) / 1e3;
   const std::string what = std::to_string(layer.in) + ">" + std::to_string(layer.out) + " " +
                            std::to_string(layer.extent) + "x" + std::to_string(layer.extent);
   std::printf("%-18s %-19s %5d", layer.name, what.c_str(), static_cast<int>(batch));
@@ -184,6 +187,7 @@ bool printLayer(const Layer& layer, int64_t batch, DataType type, double product
     const double us = leastUs(*kernel, operands);
     std::printf(" %9.1f us %5.1f %c %3.0f%%", us, amount / us / 1e3, depthwise ? 'B' : 'G',
                 amount / us / 10 / roof);
+    if (depthwise) std::printf(" %3.0f%%%c", 100 * least_us / us, least_us > amount / roof / 1e3 ? 'm' : 'c');
     std::fflush(stdout);
   }
   std::printf("\n");
@@ -211,5 +215,7 @@ int main(int argc, char** argv) {
     }
   std::printf("G: GFLOP/s; 100%%: a product of 512x512x512, the best of one before each layer: %.1f\n", best);
   std::printf("B: bytes/ns, of what is read and written; 100%%: a copy that moves as many bytes\n");
+  std::printf(
+      "c, m: of the lower bound, which is that copy's time, or that of the multiply-adds at G's rate\n");
   return 0;
 }

@@ -5,7 +5,9 @@
 
 The layers are those of bench-conv whose name has NAME, at this batch. In each round bench-conv has its turn, then PyTorch, in the quicker
 of its two layouts; a number is the median of the rounds. A cell is gpuc's time, its share of the roof that bench-conv prints (of a product's
-rate; depthwise, of a copy's), and how many times as long PyTorch takes. PyTorch is what scripts/bench installs.
+rate; depthwise, of a copy's), and how many times as long PyTorch takes. The last column says what bounds the time from below, and what share
+of that bound the three reach: a product's rate; depthwise, a copy of the pictures, or multiply-adds at a product's rate, whichever takes
+longer. PyTorch is what scripts/bench installs.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import os
 import re
 import statistics
 import subprocess
+from typing import NamedTuple
 
 import environment
 from rows import write_rows
@@ -24,8 +27,20 @@ KINDS = ("forward", "input_gradient", "filter_gradient")
 ROW = re.compile(r"(?P<name>\S.*?)\s+(?P<in>\d+)>(?P<out>\d+) (?P<extent>\d+)x\d+\s+(?P<batch>\d+) +(?P<cells>.*)")
 
 
+BOUNDS = {"": "product", "c": "copy", "m": "multiply-adds"}
+
+
+class Cell(NamedTuple):
+    """A convolution's µs, its share of the roof, and that of the lower bound of its time, in percent."""
+
+    us: float
+    share: int
+    of_bound: int
+    bound: str
+
+
 def layers_of(printed, batch):
-    """Each row of bench-conv's table: the layer, µs and shares in percent. A name ends in its filter's size and stride."""
+    """Each row of bench-conv's table: the layer and its cells. A name ends in its filter's size and stride."""
     for row in filter(None, map(ROW.match, printed.splitlines())):
         if int(row["batch"]) != batch:
             continue
@@ -39,8 +54,8 @@ def layers_of(printed, batch):
             "padding": 0 if unpadded else int(kernel) // 2,
             "groups": layer["in"] if depthwise else 1,
         }
-        cells = re.findall(r"([\d.]+) us +[\d.]+ [GB] +(\d+)%", row["cells"])
-        yield row["name"], layer, [(float(us), int(share)) for us, share in cells]
+        cells = re.findall(r"([\d.]+) us +[\d.]+ [GB] +(\d+)%(?: +(\d+)%([cm]))?", row["cells"])
+        yield row["name"], layer, [Cell(float(us), int(share), int(of_bound or share), BOUNDS[bound]) for us, share, of_bound, bound in cells]
 
 
 def main():
@@ -69,22 +84,29 @@ def main():
             answer = json.loads(peer.stdout.readline())
             title = f"{layer['in']}→{layer['out']}, {name.split()[-1]} on {layer['extent']}×{layer['extent']}"
             entry = found.setdefault((name.split()[0], title), {kind: [] for kind in KINDS})
-            for kind, (us, share) in zip(KINDS, cells, strict=True):
-                entry[kind].append((us, share, answer[kind]))
+            for kind, cell in zip(KINDS, cells, strict=True):
+                entry[kind].append((cell, answer[kind]))
     peer.stdin.close()
     peer.wait()
     peer.stdout.close()
     if not found:
         raise SystemExit(f"error: bench-conv has no layer '{options.name}' at batch {options.batch}")
-    print("| model | layer | forward | input's gradient | filter's gradient |\n| --- | --- | ---: | ---: | ---: |")
+    print("| model | layer | forward | input's gradient | filter's gradient | bound |\n| --- | --- | ---: | ---: | ---: | ---: |")
     results = []
     for (model, title), entry in found.items():
-        cells = []
+        texts, of_bounds = [], []
         for kind in KINDS:
-            us, share, peer_us = (statistics.median(values) for values in zip(*entry[kind], strict=True))
-            cells.append(f"{us:,.0f} µs, {share:.0f}%, {peer_us / us:.2f}×")
-            results.append({"model": model, "layer": title, "kind": kind, "us": us, "share": share, "peer_us": peer_us})
-        print(f"| {model} | {title} | {' | '.join(cells)} |")
+            cells, peer_times = zip(*entry[kind], strict=True)
+            us, share, of_bound = (statistics.median(values) for values in zip(*(cell[:3] for cell in cells), strict=True))
+            # Where two bounds are close, rounds may differ; one that most have is named.
+            bound = statistics.mode(cell.bound for cell in cells)
+            peer_us = statistics.median(peer_times)
+            texts.append(f"{us:,.0f} µs, {share:.0f}%, {peer_us / us:.2f}×")
+            of_bounds.append(f"{of_bound:.0f}")
+            results.append(
+                {"model": model, "layer": title, "kind": kind, "us": us, "share": share, "peer_us": peer_us, "bound": bound, "of_bound": of_bound}
+            )
+        print(f"| {model} | {title} | {' | '.join(texts)} | {bound} {', '.join(of_bounds)}% |")
     write_rows(options.json, results)
 
 
