@@ -74,12 +74,24 @@ constexpr bool paysByJoinedGroups(const ConvShape& shape) {
   return isStrided(shape) || s.width.output <= lanes || lanesUsed(s.width.output, s) < kMostLanesUsed;
 }
 
+/// One tap of pictures whose pixels fill vectors: no picture has to be packed. But with more results than are
+/// read and a filter that the second-level cache does not hold, each image would read all of that anew.
+constexpr bool paysByPixels(const ConvShape& s) {
+  constexpr int64_t kMostLanesUsed = 75, kFilterBytes = 1 << 20;
+  const bool to_input = s.kind == ConvKind::input_gradient;
+  const int64_t read = to_input ? s.groupOutputs() : s.groupInputs(),
+                results = to_input ? s.groupInputs() : s.groupOutputs();
+  return s.isPointwise() && s.kind != ConvKind::filter_gradient &&
+         lanesUsed(s.outputPixels(), s) >= kMostLanesUsed &&
+         (read > results || read * results * sizeOf(computedType(s.type)) <= kFilterBytes);
+}
+
 constexpr bool paysByChannels(const ConvShape& shape) {
   constexpr int64_t kLeastChannels = 8, kFewTaps = 4;
   if (joinedGroups(shape) > 1 && shape.taps() > kFewTaps)
     return paysByJoinedGroups(shape) && fitsChannels(shape);
   const int64_t fewest = std::min(shape.groupInputs(), shape.groupOutputs());
-  if (fewest < kLeastChannels || !fitsChannels(shape)) return false;
+  if (fewest < kLeastChannels || !fitsChannels(shape) || paysByPixels(shape)) return false;
   return fewest >= kManyChannels || paysByFewChannels(shape);
 }
 

@@ -9,7 +9,7 @@
 namespace gpuc {
 
 /// Whether pictures are small and their pixels whole vectors of 64 bytes. Of rows that are not, as of 7x7
-/// pixels, copies and transposes take longer than by channels (bench-conv).
+/// pixels, each image is multiplied alone, or by channels (paysByPixels).
 constexpr bool isSmallPointwise(const ConvShape& s) {
   constexpr int64_t kMostPixels = 128;
   const int64_t lanes = 64 / sizeOf(computedType(s.type)), pixels = s.outputPixels();

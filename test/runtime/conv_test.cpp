@@ -133,6 +133,29 @@ TEST(Conv, PointwiseOfFewResults) {
     checkAll(shape, 37);
 }
 
+ConvMethod methodOf(ConvShape shape, ConvKind kind) {
+  EXPECT_TRUE(countWindows(shape));
+  shape.kind = kind;
+  return convMethod(shape);
+}
+
+// Small pictures whose pixels nearly fill vectors: by pixels, whatever the channels, unless the filter is
+// large and has more results than are read.
+TEST(Conv, PointwiseByPixels) {
+  for (ConvShape shape :
+       {makeShape(4, 70, 40, axis(6, 1), axis(6, 1)), makeShape(3, 40, 99, axis(7, 1), axis(7, 1)),
+        makeShape(2, 64, 64, axis(3, 1), axis(5, 1), 2)}) {
+    checkAll(shape, 38);
+    for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient})
+      EXPECT_EQ(methodOf(shape, kind), ConvMethod::patches);
+  }
+  const ConvShape large = makeShape(1, 300, 1000, axis(7, 1), axis(7, 1)),
+                  ragged = makeShape(4, 70, 40, axis(3, 1), axis(3, 1));
+  EXPECT_EQ(methodOf(large, ConvKind::forward), ConvMethod::by_channels);
+  EXPECT_EQ(methodOf(large, ConvKind::input_gradient), ConvMethod::patches);
+  EXPECT_EQ(methodOf(ragged, ConvKind::forward), ConvMethod::by_channels);
+}
+
 // Small pictures: of some images side by side, of whose blocks and parts the last has fewer, or of one where
 // it lies; several blocks of what is added up, of channels and of a tile's channels; groups. In f64 other
 // extents fill a vector.
@@ -151,12 +174,6 @@ TEST(Conv, PointwiseOfSmallPictures) {
       EXPECT_EQ(convMethod(shape), ConvMethod::patches);
     }
   }
-}
-
-ConvMethod methodOf(ConvShape shape, ConvKind kind) {
-  EXPECT_TRUE(countWindows(shape));
-  shape.kind = kind;
-  return convMethod(shape);
 }
 
 // One tap by strides: x's cotangent is a product with zeros between, in several blocks of rows, and behind
