@@ -76,6 +76,7 @@ void Progress::step(const StepEvent& event, double step_s, int64_t rows) {
   if (event.loss) {
     window_.loss_sum += *event.loss;
     ++window_.losses;
+    if (!std::isfinite(*event.loss) && !event.skipped) noteLostLoss(event);
   }
   window_.rows += static_cast<double>(rows);
   window_.seconds += step_s;
@@ -84,6 +85,17 @@ void Progress::step(const StepEvent& event, double step_s, int64_t rows) {
   int64_t every = *options_.log_every;
   if (every > 0 && (event.step % every == 0 || event.step == options_.last_step)) writeStepLine(event);
   if (options_.is_terminal && Clock::now() - last_draw_ >= kRedrawEvery) drawBar(event);
+}
+
+/// Once: from there on there is mostly nothing else.
+void Progress::noteLostLoss(const StepEvent& event) {
+  if (told_of_loss_) return;
+  told_of_loss_ = true;
+  Line line;
+  line.add("note: the loss of step %" PRId64
+           " is %s; compiled with --check-numerics, training stops there and names the op",
+           event.step, std::isnan(*event.loss) ? "nan" : "infinite");
+  note(line.text());
 }
 
 /// The loss is the mean since the last such line, the speed that of the steps alone.

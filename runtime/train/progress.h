@@ -61,6 +61,7 @@ class Progress {
   void drawBar(const StepEvent& event);
   void clearBar();
   void noteWaiting();
+  void noteLostLoss(const StepEvent& event);
   void put(std::string_view text);
   double secondsLeft(int64_t step) const;
 
@@ -70,6 +71,7 @@ class Progress {
   Clock::time_point start_;
   Clock::time_point last_draw_;
   bool bar_is_drawn_ = false;
+  bool told_of_loss_ = false;
   int error_ = 0;  // of the system
 };
 

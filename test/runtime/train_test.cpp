@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <limits>
 #include <random>
 #include <thread>
 
@@ -366,20 +368,44 @@ TEST_F(Train, ErrorsAreOneLineAndHaveTheirExitCode) {
 }
 
 }  // namespace
-/// What Progress says of a run of one step that took `step_s` and waited `data_us` of that.
-std::string endOfRun(double step_s, double data_us) {
+/// What Progress says, but for lines of steps.
+std::string whatIsSaid(const std::function<void(Progress&)>& during) {
   int ends[2];
   EXPECT_EQ(pipe(ends), 0);
   {
     Progress progress({.descriptor = ends[1], .log_every = 0, .last_step = 1, .workers = 3});
-    progress.step({.step = 1, .epoch = 1, .data_us = data_us}, step_s, /*rows=*/8);
-    progress.end({.step = 1, .epoch = 1, .steps = 1});
+    during(progress);
   }
   close(ends[1]);
   std::string said(1024, '\0');
   said.resize(static_cast<size_t>(std::max<ssize_t>(0, read(ends[0], said.data(), said.size()))));
   close(ends[0]);
   return said;
+}
+
+/// Of a run of one step that took `step_s` and waited `data_us` of that.
+std::string endOfRun(double step_s, double data_us) {
+  return whatIsSaid([&](Progress& progress) {
+    progress.step({.step = 1, .epoch = 1, .data_us = data_us}, step_s, /*rows=*/8);
+    progress.end({.step = 1, .epoch = 1, .steps = 1});
+  });
+}
+
+TEST(Progress, SaysOnceThatTheLossIsLost) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::string text = whatIsSaid([&](Progress& progress) {
+    int64_t step = 0;
+    for (double loss : {2.5, -std::nan(""), 2.5, infinity})
+      progress.step({.step = ++step, .loss = loss}, 1, 1);
+  });
+  EXPECT_EQ(text,
+            "note: the loss of step 2 is nan; compiled with --check-numerics, training stops there and names "
+            "the op\n");
+  const std::string other =
+      whatIsSaid([&](Progress& progress) { progress.step({.step = 1, .loss = -infinity}, 1, 1); });
+  EXPECT_NE(other.find("step 1 is infinite;"), std::string::npos) << other;
+  const StepEvent skipped = {.step = 1, .loss = infinity, .skipped = true};
+  EXPECT_EQ(whatIsSaid([&](Progress& progress) { progress.step(skipped, 1, 1); }), "");
 }
 
 TEST(Progress, SaysThatStepsWaitedForData) {
