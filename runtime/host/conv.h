@@ -15,6 +15,8 @@ class ConvKernel : public TiledKernel<ConvProblem, ConvOperands> {
   /// Generates the machine code. Errors: an element type that the host has no kernel for; numbers that do not
   /// make a convolution; too small a workspace; a CPU without micro-kernels.
   static Result<ConvKernel> create(const ConvShape& shape, int64_t workspace_bytes);
+  /// By a method that fitsMethod().
+  static Result<ConvKernel> create(const ConvShape& shape, ConvMethod method, int64_t workspace_bytes);
 
   /// Before the first run: has a filter's gradient handed to its update, instead of stored. Errors: a shape
   /// of which convGradientTiles() has no tiles; more operands than kMostUpdateOperands.

@@ -68,8 +68,6 @@ inline constexpr int64_t kChannelsSumRows = 512, kChannelsFilterRows = 144;
 /// So many taps are known at once.
 inline constexpr int64_t kMostChannelsTaps = 64;
 
-constexpr int64_t ceilToMultiple(int64_t value, int64_t of) { return (value + of - 1) / of * of; }
-
 /// The most channels up to `most` that do not begin or end amid a vector of others: whole vectors, or a part
 /// of one that it is a multiple of.
 constexpr int64_t wholeVectors(int64_t most, int64_t vector) {
@@ -190,44 +188,27 @@ constexpr int64_t channelsWorkspaceElements(const ConvShape& s) {
          (keepsChannelsSums(s, cut) ? cut.splits * tiles * channelsSumElements(s, cut) : 0);
 }
 
-/// Over all taps, how many windows meet the image with it, rather than padding.
-constexpr int64_t tapsMet(const ConvAxis& axis) {
-  int64_t met = 0;
-  for (int64_t tap = 0; tap < axis.kernel; ++tap) {
-    const int64_t shift =
-        axis.low - tap * axis.dilation;  // of windows p: shift <= p · stride < shift + input
-    const int64_t begin = shift <= 0 ? 0 : (shift + axis.stride - 1) / axis.stride;
-    const int64_t room = shift + axis.input;
-    const int64_t end = room <= 0 ? 0 : std::min(axis.output, (room + axis.stride - 1) / axis.stride);
-    met += std::max<int64_t>(0, end - begin);
-  }
-  return met;
-}
-
 /// Multiply-adds of any of the three convolutions.
 constexpr int64_t channelsProducts(const ConvShape& s) {
   return s.batch * s.out_channels * s.groupInputs() * tapsMet(s.height) * tapsMet(s.width);
 }
 
-/// The most pixels of a picture for which it pays. An element that is packed meets every tap, so that of one
-/// tap alone less is gained: of small pictures alone, whose images adjoin as they are packed, and by strides;
-/// of the input's gradient by strides of one tap, most of which is 0, nothing.
-constexpr int64_t mostChannelsPixels(const ConvShape& s) {
-  constexpr int64_t kAny = 16384, kOneTap = 128, kTiny = 16;
-  const bool strided = s.height.stride > 1 || s.width.stride > 1;
-  if (s.taps() > 1) return kAny;
-  if (!strided) return kOneTap;
-  return s.kind == ConvKind::input_gradient ? kTiny : kAny;
+/// The element of the source that position `at` of the result reads through a tap, or -1.
+constexpr int64_t sourceOf(const ConvAxis& axis, ConvKind kind, int64_t at, int64_t tap) {
+  if (kind != ConvKind::input_gradient) {
+    const int64_t input = at * axis.stride - axis.low + tap * axis.dilation;
+    return input >= 0 && input < axis.input ? input : -1;
+  }
+  const int64_t room = at + axis.low - tap * axis.dilation;
+  return room >= 0 && room % axis.stride == 0 && room / axis.stride < axis.output ? room / axis.stride : -1;
 }
 
-/// Whether it can be cut so, and each element that is packed meets enough taps.
+/// Whether it can be cut so.
 constexpr bool fitsChannels(const ConvShape& s) {
-  constexpr int64_t kMostStride = 16;
-  const int64_t pixels = std::max(s.inputPixels(), s.outputPixels());
-  return !isSmallPointwise(s) && !paysSubsampled(s) && pixels <= mostChannelsPixels(s) &&
-         s.taps() <= kMostChannelsTaps && s.width.input + s.width.stride <= kChannelsSumRows &&
-         s.width.output <= kChannelsSumRows && s.height.stride <= kMostStride &&
-         s.width.stride <= kMostStride;
+  constexpr int64_t kMostStride = 16, kMostPixels = 16384;
+  return std::max(s.inputPixels(), s.outputPixels()) <= kMostPixels && s.taps() <= kMostChannelsTaps &&
+         s.width.input + s.width.stride <= kChannelsSumRows && s.width.output <= kChannelsSumRows &&
+         s.height.stride <= kMostStride && s.width.stride <= kMostStride;
 }
 
 }  // namespace gpuc

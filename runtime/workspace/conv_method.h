@@ -1,23 +1,23 @@
-// By which method the host computes a convolution: by the shape alone. Numbers are measured (bench-conv).
+// By which method the host computes a convolution: the one that takes least, by the shape alone.
 #pragma once
 
 #include <algorithm>
 
-#include "runtime/workspace/conv_channels.h"
+#include "runtime/workspace/conv_channels_work.h"
 #include "runtime/workspace/conv_depthwise.h"
-#include "runtime/workspace/conv_direct.h"
-#include "runtime/workspace/conv_shape.h"
+#include "runtime/workspace/conv_subsampled.h"
+#include "runtime/workspace/conv_work.h"
 
 namespace gpuc {
 
-/// Channels that are many: copying patches pays from so many outputs on, channels side by side from so many
-/// on either side.
-inline constexpr int64_t kManyChannels = 32;
+inline constexpr ConvMethod kConvMethods[] = {
+    ConvMethod::patches,     ConvMethod::by_rows,    ConvMethod::by_outputs, ConvMethod::by_images,
+    ConvMethod::by_channels, ConvMethod::subsampled, ConvMethod::depthwise};
 
-/// How much of `total` lanes there is in whole vectors of 64 bytes, in percent.
-constexpr int64_t lanesUsed(int64_t total, const ConvShape& shape) {
-  const int64_t lanes = 64 / sizeOf(computedType(shape.type));
-  return 100 * total / ((total + lanes - 1) / lanes * lanes);
+constexpr const char* nameOf(ConvMethod method) {
+  constexpr const char* kNames[] = {"patches",     "by_rows",    "by_outputs", "by_images",
+                                    "by_channels", "subsampled", "depthwise"};
+  return kNames[static_cast<int>(method)];
 }
 
 constexpr bool isStrided(const ConvShape& s) { return s.height.stride > 1 || s.width.stride > 1; }
@@ -28,71 +28,13 @@ constexpr bool hasRunsOf(int64_t taps, bool is_strided) {
   return is_strided && (taps == 4 || taps == 8 || taps == 11);
 }
 
-/// A filter's gradient with an output in each lane: no lanes to add up at the end. Rows, by strides, are each
-/// phase's, and their kernels lose less to lanes that are idle.
-constexpr bool paysByOutputs(const ConvShape& s) {
-  constexpr int64_t kMostInputsByStrides = 7;
-  const bool is_strided = isStrided(s);
-  const int64_t used = lanesUsed(s.groupOutputs(), s), row_lanes = lanesUsed(s.width.output, s);
-  return s.width.dilation == 1 && hasRunsOf(s.width.kernel, is_strided) &&
-         s.groupInputs() <= (is_strided ? kMostInputsByStrides : kManyChannels) &&
-         (is_strided ? 5 * used > 4 * row_lanes : 2 * used > row_lanes) &&
-         fitsDirect(s, ConvMethod::by_outputs);
-}
+//===----------------------------------------------------------------------===//
+// What can compute it
+//===----------------------------------------------------------------------===//
 
-/// With few channels on a side it pays in gradients by strides, unless of 2x2, whose other methods copy
-/// strides or lose lanes; else where no more lanes are idle than by the method whose place it takes, whose
-/// lanes are images, outputs or a row's pixels.
-constexpr bool paysByFewChannels(const ConvShape& shape) {
-  constexpr int64_t kFewTaps = 4, kHalf = 50;
-  if (shape.taps() == 1) return false;
-  const bool is_filter = shape.kind == ConvKind::filter_gradient;
-  if (is_filter && !paysByOutputs(shape)) return true;
-  if (isStrided(shape) && shape.taps() <= kFewTaps) return false;
-  if (isStrided(shape) && shape.kind == ConvKind::input_gradient) return true;
-  const ConvShape s = correlationOf(shape);
-  const int64_t used = lanesUsed(s.groupOutputs(), s), row_lanes = lanesUsed(s.width.output, s);
-  if (is_filter) return used > row_lanes;
-  const bool by_images = isModest(s) && fitsImages(s);
-  if (used == 100)
-    return !by_images || isStrided(s) || std::max(s.groupInputs(), s.groupOutputs()) >= kManyChannels;
-  return !by_images && used > (isStrided(s) ? kHalf : row_lanes);
-}
-
-/// Groups of four and eight channels, side by side: where images do not fill the lanes, by strides, and on
-/// rows of one vector or that leave more lanes idle; for the filter's gradient by strides, and of eight
-/// channels, always.
-constexpr bool paysByJoinedGroups(const ConvShape& shape) {
-  constexpr int64_t kEight = 8, kMostLanesUsed = 75;
-  const bool is_filter = shape.kind == ConvKind::filter_gradient;
-  if (is_filter && shape.groupInputs() == kEight) return true;
-  const ConvShape s = correlationOf(shape);
-  const bool may_be_by_images =
-      shape.kind == ConvKind::forward || (shape.kind == ConvKind::input_gradient && !isStrided(shape));
-  if (may_be_by_images && isModest(s) && fitsImages(s)) return false;
-  const int64_t lanes = 64 / sizeOf(computedType(s.type));
-  return isStrided(shape) || s.width.output <= lanes || lanesUsed(s.width.output, s) < kMostLanesUsed;
-}
-
-/// One tap of pictures whose pixels fill vectors: no picture has to be packed. But with more results than are
-/// read and a filter that the second-level cache does not hold, each image would read all of that anew.
-constexpr bool paysByPixels(const ConvShape& s) {
-  constexpr int64_t kMostLanesUsed = 75, kFilterBytes = 1 << 20;
-  const bool to_input = s.kind == ConvKind::input_gradient;
-  const int64_t read = to_input ? s.groupOutputs() : s.groupInputs(),
-                results = to_input ? s.groupInputs() : s.groupOutputs();
-  return s.isPointwise() && s.kind != ConvKind::filter_gradient &&
-         lanesUsed(s.outputPixels(), s) >= kMostLanesUsed &&
-         (read > results || read * results * sizeOf(computedType(s.type)) <= kFilterBytes);
-}
-
-constexpr bool paysByChannels(const ConvShape& shape) {
-  constexpr int64_t kLeastChannels = 8, kFewTaps = 4;
-  if (joinedGroups(shape) > 1 && shape.taps() > kFewTaps)
-    return paysByJoinedGroups(shape) && fitsChannels(shape);
-  const int64_t fewest = std::min(shape.groupInputs(), shape.groupOutputs());
-  if (fewest < kLeastChannels || !fitsChannels(shape) || paysByPixels(shape)) return false;
-  return fewest >= kManyChannels || paysByFewChannels(shape);
+/// How much of `total` lanes there is in whole vectors of 64 bytes, in percent.
+constexpr int64_t lanesUsed(int64_t total, const ConvShape& shape) {
+  return 100 * total / (vectorsOf(total, shape) * vectorLanes(shape));
 }
 
 /// Whether rows of two planes are a vector, for filters of many taps: where the result is as large as the
@@ -112,37 +54,133 @@ constexpr bool fillsImagesAlone(const ConvShape& shape) {
          fitsImages(correlationOf(shape));
 }
 
-/// One tap's filter's gradient of few outputs: on long rows a pixel that is read meets all of them at once.
-constexpr bool paysByLongRows(const ConvShape& shape) {
-  constexpr int64_t kFewOutputs = 4, kLongRowBytes = 128, kMostLanesUsed = 75;
-  return shape.kind == ConvKind::filter_gradient && shape.isPointwise() &&
-         shape.groupOutputs() <= kFewOutputs &&
-         shape.width.output * sizeOf(computedType(shape.type)) >= kLongRowBytes &&
-         lanesUsed(shape.width.output, shape) >= kMostLanesUsed && fitsDirect(shape, ConvMethod::by_rows);
+/// Whether a method can compute the shape.
+constexpr bool fitsMethod(const ConvShape& shape, ConvMethod method) {
+  const bool to_filter = shape.kind == ConvKind::filter_gradient;
+  const bool correlates = !(shape.kind == ConvKind::input_gradient && isStrided(shape));
+  switch (method) {
+    case ConvMethod::patches:
+      return true;
+    case ConvMethod::by_rows:
+      return correlates && (to_filter || shape.taps() > 1) && fitsDirect(shape, method);
+    case ConvMethod::by_outputs:
+      return to_filter && shape.width.dilation == 1 && hasRunsOf(shape.width.kernel, isStrided(shape)) &&
+             fitsDirect(shape, method);
+    case ConvMethod::by_images:
+      return !to_filter && correlates && shape.taps() > 1 && isModest(correlationOf(shape)) &&
+             fitsImages(correlationOf(shape));
+    case ConvMethod::by_channels:
+      return fitsChannels(shape);
+    case ConvMethod::subsampled:
+      return fitsSubsampled(shape);
+    case ConvMethod::depthwise:
+      return paysDepthwise(shape);
+  }
+  return false;
 }
 
-/// Copying patches pays with many outputs, unless each copy takes a stride; a vector may have few lanes in
-/// use, but not too few.
+constexpr ConvWork convWork(const ConvShape& s, ConvMethod method) {
+  switch (method) {
+    case ConvMethod::patches:
+      return patchesWork(s);
+    case ConvMethod::by_rows:
+      return s.kind == ConvKind::filter_gradient ? filterRowsWork(s) : rowsWork(s);
+    case ConvMethod::by_outputs:
+      return outputsWork(s);
+    case ConvMethod::by_images:
+      return imagesWork(s);
+    case ConvMethod::by_channels:
+      return channelsWork(s);
+    case ConvMethod::subsampled: {  // beside what is left to do
+      ConvWork work;
+      const int64_t pictures = s.batch * s.in_channels;
+      if (s.kind == ConvKind::input_gradient) {
+        work.runs = pictures * s.height.input;
+        work.vectors = work.runs * vectorsOf(s.width.input, s);
+      } else {
+        work.runs = pictures * s.taps() * s.height.output;
+        work.strided = pictures * s.taps() * s.outputPixels();
+      }
+      return work;
+    }
+    case ConvMethod::depthwise:  // nothing is compared with it
+      return {};
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// What takes least
+//===----------------------------------------------------------------------===//
+
+/// Picoseconds of each unit of ConvWork.
+struct ConvRates {
+  int64_t step, block, sum, run, vector, strided, square;
+};
+
+/// Fitted to what some 4,000 shapes of each kind took on a core with AVX-512 (bench/conv_methods.py), so that
+/// what is chosen loses least against what would have been quickest. They are the same on every machine,
+/// since bits depend on what is chosen.
+constexpr ConvRates ratesOf(const ConvShape& s, ConvMethod method) {
+  switch (method) {
+    case ConvMethod::patches:
+      if (s.isPointwise()) return {82, 0, 260, 0, 760, 250, 10000};
+      return {110, 0, 340, 5900, 540, 260, 11000};
+    case ConvMethod::by_rows:
+      return {110, 1200, 2500, 2300, 960, 230, 0};
+    case ConvMethod::by_outputs:
+      return {100, 0, 83, 2200, 1100, 0, 15000};
+    case ConvMethod::by_images:
+      return {94, 8100, 550, 260, 180, 0, 9900};
+    case ConvMethod::by_channels:
+      return {86, 16000, 270, 1500, 2000, 0, 12000};
+    case ConvMethod::subsampled:
+      return {0, 0, 0, 1600, 540, 120, 0};
+    case ConvMethod::depthwise:
+      return {};
+  }
+  return {};
+}
+
+/// Whether there is something to count, and all of it fits 64 bits by far.
+constexpr bool isCountable(const ConvShape& s) {
+  constexpr double kMost = 1e13;
+  const double products = static_cast<double>(s.batch) * static_cast<double>(s.out_channels) *
+                          static_cast<double>(s.outputPixels()) * static_cast<double>(s.patchRows());
+  const double read = static_cast<double>(s.batch) * static_cast<double>(s.in_channels) *
+                      static_cast<double>(s.inputPixels());
+  return s.groupOutputs() > 0 && products > 0 && products < kMost && read < kMost;
+}
+
+constexpr ConvMethod convMethod(const ConvShape& shape);
+
+/// Picoseconds: half for one thread, half for two, which share few tiles unevenly.
+constexpr int64_t convCost(const ConvShape& s, ConvMethod method) {
+  const ConvWork work = convWork(s, method);
+  const ConvRates rates = ratesOf(s, method);
+  const int64_t cost = work.steps * rates.step + work.blocks * rates.block + work.sums * rates.sum +
+                       work.runs * rates.run + work.vectors * rates.vector + work.strided * rates.strided +
+                       work.squares * rates.square;
+  if (method == ConvMethod::subsampled) {
+    const ConvShape left = subsampledShape(s);
+    return cost + convCost(left, convMethod(left));
+  }
+  return cost / (2 * work.tiles) * (work.tiles + 2 * ((work.tiles + 1) / 2));
+}
+
+/// A filter that meets one channel alone has kernels of its own where there are some for its size; all others
+/// are computed by what takes least.
 constexpr ConvMethod convMethod(const ConvShape& shape) {
-  constexpr int64_t kFewInputs = 8, kLeastLanesUsed = 30, kMostLanesUsed = 75, kFewTaps = 9;
-  if (paysSubsampled(shape)) return ConvMethod::subsampled;
-  if (paysByChannels(shape)) return ConvMethod::by_channels;
-  if (paysDepthwise(shape) && !fillsImagesAlone(shape)) return ConvMethod::depthwise;
-  if (shape.taps() == 1) return paysByLongRows(shape) ? ConvMethod::by_rows : ConvMethod::patches;
-  if (shape.kind == ConvKind::filter_gradient && paysByOutputs(shape)) return ConvMethod::by_outputs;
-  if (shape.kind == ConvKind::input_gradient && isStrided(shape)) return ConvMethod::patches;
-  const ConvShape s = correlationOf(shape);
-  const bool strided_copies =
-      shape.kind == ConvKind::forward && shape.width.stride > 1 && s.groupInputs() < kFewInputs;
-  const bool pays = shape.groupOutputs() < kManyChannels || strided_copies;
-  if (!pays) return ConvMethod::patches;
-  const int64_t row_lanes = lanesUsed(s.width.output, s);
-  const bool by_rows = row_lanes >= kLeastLanesUsed && fitsDirect(shape, ConvMethod::by_rows);
-  // Bringing images together takes longer than few taps by strides.
-  if (by_rows && strided_copies && shape.taps() <= kFewTaps && row_lanes >= kMostLanesUsed)
-    return ConvMethod::by_rows;
-  if (shape.kind != ConvKind::filter_gradient && isModest(s) && fitsImages(s)) return ConvMethod::by_images;
-  return by_rows ? ConvMethod::by_rows : ConvMethod::patches;
+  if (fitsMethod(shape, ConvMethod::depthwise) && !fillsImagesAlone(shape)) return ConvMethod::depthwise;
+  ConvMethod best = ConvMethod::patches;
+  if (!isCountable(shape)) return best;
+  int64_t least = convCost(shape, best);
+  for (ConvMethod method : kConvMethods) {
+    if (method == ConvMethod::depthwise || !fitsMethod(shape, method)) continue;
+    const int64_t cost = convCost(shape, method);
+    if (cost < least) least = cost, best = method;
+  }
+  return best;
 }
 
 }  // namespace gpuc

@@ -1,6 +1,7 @@
 // What a convolution is: its kind, its element type and its extents.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "runtime/base/data_type.h"
@@ -69,6 +70,22 @@ constexpr int64_t evenConvPart(int64_t total, int64_t most, int64_t multiple) {
   if (total <= most) return total;
   const int64_t parts = (total + most - 1) / most;
   return ((total + parts - 1) / parts + multiple - 1) / multiple * multiple;
+}
+
+constexpr int64_t ceilToMultiple(int64_t value, int64_t of) { return (value + of - 1) / of * of; }
+
+/// Over all taps, how many windows meet the image with it, rather than padding.
+constexpr int64_t tapsMet(const ConvAxis& axis) {
+  int64_t met = 0;
+  for (int64_t tap = 0; tap < axis.kernel; ++tap) {
+    const int64_t shift =
+        axis.low - tap * axis.dilation;  // of windows p: shift <= p · stride < shift + input
+    const int64_t begin = shift <= 0 ? 0 : (shift + axis.stride - 1) / axis.stride;
+    const int64_t room = shift + axis.input;
+    const int64_t end = room <= 0 ? 0 : std::min(axis.output, (room + axis.stride - 1) / axis.stride);
+    met += std::max<int64_t>(0, end - begin);
+  }
+  return met;
 }
 
 /// Bytes of what an input's gradient spreads of a channel at once, at most.

@@ -15,19 +15,17 @@ constexpr bool isOfOwnPixels(const ConvAxis& axis, bool has_taps) {
          (axis.output - 1) * axis.stride + axis.kernel <= axis.input;
 }
 
-/// By the shape alone; numbers are measured (bench-conv): on 4x4 and 2x2 pixels one tap takes 1.15 to 1.4
-/// times as long. Several taps pay with few inputs and many outputs; not for x's cotangent, that of what a
-/// network reads, which is not wanted.
-constexpr bool paysSubsampled(const ConvShape& s) {
-  constexpr int64_t kManyChannels = 32, kFewPixels = 16, kFewInputs = 8, kManyTaps = 16, kManyProducts = 1536;
+/// Whether it can be computed so: several taps of few inputs, as those of a vision transformer's patches, and
+/// not x's cotangent, that of what a network reads, which is not wanted. Few pixels are not brought together
+/// twice.
+constexpr bool fitsSubsampled(const ConvShape& s) {
+  constexpr int64_t kFewInputs = 8, kManyTaps = 16, kFewPixels = 16;
   const bool has_taps = s.taps() > 1;
   if (s.isPointwise() || s.outputPixels() <= kFewPixels || !isOfOwnPixels(s.height, has_taps) ||
       !isOfOwnPixels(s.width, has_taps))
     return false;
-  if (!has_taps) return s.groupInputs() >= kManyChannels && s.groupOutputs() >= kManyChannels;
-  if (s.kind == ConvKind::input_gradient || s.groupInputs() >= kFewInputs) return false;
-  const bool is_large = s.kind == ConvKind::filter_gradient || s.taps() * s.groupOutputs() >= kManyProducts;
-  return is_large && s.taps() >= kManyTaps && s.groupOutputs() >= kManyChannels;
+  return !has_taps ||
+         (s.kind != ConvKind::input_gradient && s.groupInputs() < kFewInputs && s.taps() >= kManyTaps);
 }
 
 /// What is left: of the pixels that are read alone. x's cotangent is masked as it is spread.

@@ -24,21 +24,24 @@ struct GradientTiles {
 
 /// The tiles of a filter's gradient; none of another convolution, nor of a type other than f32, nor where the
 /// direct methods and depthwise add up where it lies, nor where a tile would lie in two groups.
-constexpr std::optional<GradientTiles> convGradientTiles(const ConvShape& shape) {
-  if (shape.kind != ConvKind::filter_gradient || shape.type != DataType::f32) return std::nullopt;
-  const ConvShape s = paysSubsampled(shape) ? subsampledShape(shape) : shape;
+constexpr std::optional<GradientTiles> convGradientTiles(const ConvShape& s, ConvMethod method) {
+  if (s.kind != ConvKind::filter_gradient || s.type != DataType::f32) return std::nullopt;
+  if (method == ConvMethod::subsampled) {
+    const ConvShape left = subsampledShape(s);
+    return convGradientTiles(left, convMethod(left));
+  }
   GradientTiles tiles;
   int64_t of_groups = 1;  // that a tile may have
   tiles.rows = s.out_channels, tiles.columns = s.patchRows();
-  if (convMethod(s) == ConvMethod::by_channels) {
+  if (method == ConvMethod::by_channels) {
     const ChannelsCut cut = cutChannels(s);
     tiles.tile_rows = cut.lanes, tiles.tile_columns = cut.met * s.taps();
     of_groups = cut.joined;
-  } else if (convFilterParts(s) > 0) {  // whole rows, which adjoin
+  } else if (convFilterParts(s, method) > 0) {  // whole rows, which adjoin
     tiles.tile_rows = convSumElements(s) / s.patchRows(), tiles.tile_columns = s.patchRows();
     tiles.stride = s.patchRows();
     return tiles.tile_rows > 0 ? std::optional(tiles) : std::nullopt;
-  } else if (convMethod(s) == ConvMethod::patches) {
+  } else if (method == ConvMethod::patches) {
     const FilterGradientCut cut = cutFilterGradient(s);
     tiles.tile_rows = cut.exchanged ? cut.rows : cut.outputs;
     tiles.tile_columns = cut.exchanged ? cut.outputs : cut.rows;
@@ -50,6 +53,9 @@ constexpr std::optional<GradientTiles> convGradientTiles(const ConvShape& shape)
   tiles.stride = ceilToMultiple(tiles.tile_columns, 16);
   const bool across_groups = s.groups > 1 && of_groups * s.groupOutputs() % tiles.tile_rows != 0;
   return across_groups ? std::nullopt : std::optional(tiles);
+}
+constexpr std::optional<GradientTiles> convGradientTiles(const ConvShape& shape) {
+  return convGradientTiles(shape, convMethod(shape));
 }
 
 }  // namespace gpuc

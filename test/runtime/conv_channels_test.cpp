@@ -15,10 +15,11 @@ namespace gpuc {
 namespace {
 
 constexpr ConvKind kKinds[] = {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient};
+constexpr ConvMethod kMethod = ConvMethod::by_channels;
 
 template <typename T>
 void run(const ConvShape& shape, GuardedConv<T>& problem, int threads = 1, uint64_t seed = 0) {
-  Result<ConvKernel> kernel = ConvKernel::create(shape, convWorkspaceBytes(shape));
+  Result<ConvKernel> kernel = ConvKernel::create(shape, kMethod, convWorkspaceBytes(shape, kMethod));
   ASSERT_TRUE(kernel.ok()) << kernel.message();
   const ConvOperands operands = problem.operands();
   for (int phase = 0; phase < kernel->phaseCount(); ++phase)
@@ -30,9 +31,8 @@ template <typename T>
 void checkShape(ConvShape shape, DataType type, uint64_t seed) {
   shape.type = type;
   SCOPED_TRACE(describe(shape));
-  const bool may_differ = shape.taps() == 1 && shape.kind == ConvKind::input_gradient;
-  ASSERT_TRUE(may_differ || convMethod(shape) == ConvMethod::by_channels);
-  GuardedConv<T> problem(shape, seed);
+  ASSERT_TRUE(fitsMethod(shape, kMethod));
+  GuardedConv<T> problem(shape, seed, kMethod);
   run(shape, problem);
   EXPECT_EQ(problem.firstError(), "");
 }
@@ -107,10 +107,11 @@ TEST(ConvChannels, WidestPictures) {
   for (int64_t width : {511, 512, 513}) {
     ConvShape shape = makeShape(1, 32, 32, axis(1, 1), axis(width, 3, 1, 1, 1));
     ASSERT_TRUE(countWindows(shape));
-    EXPECT_EQ(paysByChannels(shape), width == 511);
+    EXPECT_EQ(fitsMethod(shape, kMethod), width == 511);
     for (ConvKind kind : kKinds) {
+      if (width != 511) continue;
       shape.kind = kind;
-      GuardedConv<float> problem(shape, 38);
+      GuardedConv<float> problem(shape, 38, kMethod);
       run(shape, problem);
       EXPECT_EQ(problem.firstError(), "");
     }
@@ -128,7 +129,7 @@ TEST(ConvChannels, Rounds) {
     EXPECT_NE(cut.parts % cut.round_parts, 0);
     for (ConvKind kind : kKinds) {
       shape.kind = kind;
-      GuardedConv<float> problem(shape, 37);
+      GuardedConv<float> problem(shape, 37, kMethod);
       run(shape, problem, 2, 1);
       EXPECT_EQ(problem.firstError(), "");
     }
@@ -167,29 +168,10 @@ TEST(ConvChannels, RandomShapes) {
     const int64_t groups = upTo(2);
     ConvShape shape =
         makeShape(upTo(20), groups * (31 + upTo(9)), groups * (31 + upTo(9)), any(), any(), groups);
-    if (!countWindows(shape) || !paysByChannels(shape)) continue;
+    if (!countWindows(shape) || !fitsMethod(shape, kMethod)) continue;
     checkAll(shape, random());
     ++checked;
   }
-}
-
-// Few channels go by it where strides would be copied, or more lanes idle in the other methods.
-TEST(ConvChannels, FewChannelsPay) {
-  const auto goes = [](ConvShape shape, ConvKind kind) {
-    shape.kind = kind;
-    return countWindows(shape) && convMethod(shape) == ConvMethod::by_channels;
-  };
-  for (ConvKind kind : kKinds) {
-    EXPECT_TRUE(goes(makeShape(16, 48, 48, same(28, 2), same(28, 2), 3), kind));  // strides
-    EXPECT_TRUE(goes(makeShape(8, 160, 160, same(7), same(7), 10), kind));        // a row is half a vector
-    EXPECT_FALSE(goes(makeShape(8, 24, 24, same(14), same(14)), kind));  // a quarter of the lanes idle
-    EXPECT_FALSE(goes(makeShape(8, 28, 28, same(28, 2), same(28, 2), 4), kind));  // seven channels
-  }
-  EXPECT_FALSE(goes(makeShape(16, 16, 16, same(8), same(8)), ConvKind::forward));  // an image in each lane
-  EXPECT_TRUE(goes(makeShape(16, 32, 16, same(8), same(8)), ConvKind::forward));
-  EXPECT_FALSE(goes(makeShape(16, 48, 48, same(28, 2), same(28, 2), 6), ConvKind::forward));
-  EXPECT_TRUE(goes(makeShape(16, 48, 48, same(28, 2), same(28, 2), 6), ConvKind::input_gradient));
-  EXPECT_TRUE(goes(makeShape(8, 48, 24, same(16), same(16)), ConvKind::filter_gradient));
 }
 
 TEST(ConvChannels, FewChannels) {
@@ -197,27 +179,26 @@ TEST(ConvChannels, FewChannels) {
   auto upTo = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); };
   for (int checked = 0; checked < 60;) {
     auto any = [&] { return axis(upTo(8), upTo(4), upTo(3), upTo(4) - 1, upTo(4) - 1, upTo(2)); };
-    const int64_t groups = upTo(3), inputs = 7 + upTo(20), outputs = 7 + upTo(50);
+    const int64_t groups = upTo(3), inputs = upTo(27), outputs = upTo(57);
     ConvShape shape = makeShape(upTo(20), groups * inputs, groups * outputs, any(), any(), groups);
     shape.kind = kKinds[random() % 3];
-    if (!countWindows(shape) || convMethod(shape) != ConvMethod::by_channels) continue;
+    if (!countWindows(shape) || !fitsMethod(shape, kMethod)) continue;
     checkShape<float>(shape, DataType::f32, random());
     ++checked;
   }
 }
 
-/// All three convolutions, of f32 by channels if `pays`.
-void checkJoined(ConvShape shape, uint64_t seed, bool pays = true) {
+/// All three convolutions in both types.
+void checkJoined(ConvShape shape, uint64_t seed) {
   ASSERT_TRUE(countWindows(shape));
   SCOPED_TRACE(describe(shape));
   EXPECT_GT(joinedGroups(shape), 1);
   for (ConvKind kind : kKinds) {
     shape.kind = kind;
-    if (pays) EXPECT_EQ(convMethod(shape), ConvMethod::by_channels);
     for (DataType type : {DataType::f32, DataType::f64}) {
       shape.type = type;
       auto check = [&]<typename T>(T) {
-        GuardedConv<T> problem(shape, seed);
+        GuardedConv<T> problem(shape, seed, kMethod);
         problem.x()[3] = std::numeric_limits<T>::quiet_NaN();  // which stays in its group
         run(shape, problem, 2, seed);
         EXPECT_EQ(problem.firstError(), "");
@@ -247,7 +228,7 @@ TEST(ConvChannels, GroupsSideBySide) {
 }
 
 TEST(ConvChannels, GroupsThatStayApart) {
-  checkJoined(makeShape(16, 56, 56, same(13), same(13), 7), 76, false);  // forward an image in each lane
+  checkJoined(makeShape(16, 56, 56, same(13), same(13), 7), 76);
   for (const ConvShape& shape :
        {makeShape(2, 32, 64, same(9, 2), same(9, 2), 4), makeShape(2, 24, 24, same(9, 2), same(9, 2), 4),
         makeShape(2, 8, 8, same(9, 2), same(9, 2))})
@@ -263,7 +244,7 @@ std::vector<ConvShape> shapesOfTiles() {
           makeShape(6, 66, 80, same(16), same(12), 2), makeShape(5, 52, 52, same(37, 2), same(33, 2), 13),
           makeShape(9, 48, 72, same(17, 2), same(15, 2), 4)}) {
       shape.kind = kind;
-      EXPECT_TRUE(countWindows(shape) && paysByChannels(shape));
+      EXPECT_TRUE(countWindows(shape) && fitsMethod(shape, kMethod));
       shapes.push_back(shape);
     }
   return shapes;
@@ -272,7 +253,7 @@ std::vector<ConvShape> shapesOfTiles() {
 TEST(ConvChannels, BitsDoNotDependOnThreads) {
   for (const ConvShape& shape : shapesOfTiles()) {
     SCOPED_TRACE(describe(shape));
-    GuardedConv<float> problem(shape, 3);
+    GuardedConv<float> problem(shape, 3, kMethod);
     run(shape, problem);
     const std::vector<float> whole = problem.result();
     for (int threads : {2, 3, 5}) {
@@ -289,11 +270,11 @@ TEST(ConvChannels, FinishesWhatItSummedUp) {
   for (ConvShape shape : shapesOfTiles()) {
     const bool forward = shape.kind == ConvKind::forward;
     if (shape.kind == ConvKind::filter_gradient) continue;
-    GuardedConv<float> bare(shape, 5);
+    GuardedConv<float> bare(shape, 5, kMethod);
     run(shape, bare);
     shape.bias = shape.relu = forward, shape.mask = !forward;
     SCOPED_TRACE(describe(shape));
-    GuardedConv<float> problem(shape, 5);
+    GuardedConv<float> problem(shape, 5, kMethod);
     run(shape, problem);
     const std::vector<float> expected = problem.finished(bare.result()), found = problem.result();
     EXPECT_EQ(std::memcmp(expected.data(), found.data(), found.size() * sizeof(float)), 0);
@@ -306,7 +287,7 @@ TEST(ConvChannels, NanStaysInItsWindows) {
   ASSERT_TRUE(countWindows(shape));
   for (ConvKind kind : kKinds) {
     shape.kind = kind;
-    GuardedConv<float> problem(shape, 3);
+    GuardedConv<float> problem(shape, 3, kMethod);
     problem.x()[5] = std::numeric_limits<float>::quiet_NaN();
     run(shape, problem);
     EXPECT_EQ(problem.firstError(), "");
@@ -315,8 +296,8 @@ TEST(ConvChannels, NanStaysInItsWindows) {
 
 TEST(ConvChannels, RunAllocatesNothing) {
   for (const ConvShape& shape : shapesOfTiles()) {
-    GuardedConv<float> problem(shape, 5);
-    Result<ConvKernel> kernel = ConvKernel::create(shape, convWorkspaceBytes(shape));
+    GuardedConv<float> problem(shape, 5, kMethod);
+    Result<ConvKernel> kernel = ConvKernel::create(shape, kMethod, convWorkspaceBytes(shape, kMethod));
     ASSERT_TRUE(kernel.ok());
     const ConvOperands operands = problem.operands();
     const AllocationCount before = allocationCount();
@@ -331,12 +312,12 @@ TEST(ConvChannels, WorkspaceHoldsThePicturesThatAreRead) {
   ConvShape shape = makeShape(2, 33, 40, same(4), same(4));
   ASSERT_TRUE(countWindows(shape));
   const int64_t x = 2 * 16 * 48 * 4, y = 2 * 16 * 48 * 4;  // 33 and 40 channels in whole vectors
-  EXPECT_EQ(convWorkspaceBytes(shape), x);
+  EXPECT_EQ(convWorkspaceBytes(shape, kMethod), x);
   shape.kind = ConvKind::input_gradient;
-  EXPECT_EQ(convWorkspaceBytes(shape), y);
+  EXPECT_EQ(convWorkspaceBytes(shape, kMethod), y);
   shape.kind = ConvKind::filter_gradient;
-  EXPECT_EQ(convWorkspaceBytes(shape), x + y);
-  EXPECT_EQ(ConvKernel::create(shape, 100).message(),
+  EXPECT_EQ(convWorkspaceBytes(shape, kMethod), x + y);
+  EXPECT_EQ(ConvKernel::create(shape, kMethod, 100).message(),
             "conv: the plan gives 100 bytes of workspace, 12288 are needed; compile the plan again with this "
             "version of gpuc");
 }

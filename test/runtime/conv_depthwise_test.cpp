@@ -214,7 +214,7 @@ TEST(ConvDepthwise, OtherFilters) {
       const bool by_images = shape.batch == 16 && kind != ConvKind::filter_gradient;
       if (shape.batch == 1 || by_images)
         EXPECT_NE(convMethod(shape), ConvMethod::depthwise) << describe(shape);
-      EXPECT_EQ(convMethod(shape) == ConvMethod::by_images, by_images) << describe(shape);
+      if (by_images) EXPECT_EQ(convMethod(shape), ConvMethod::by_images) << describe(shape);
       checkShape<float>(shape, DataType::f32, 70);
     }
   }

@@ -17,8 +17,8 @@ namespace {
 constexpr ConvKind kKinds[] = {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient};
 constexpr DataType kHalves[] = {DataType::f16, DataType::bf16};
 
-ConvKernel kernelFor(const ConvShape& shape) {
-  Result<ConvKernel> kernel = ConvKernel::create(shape, convWorkspaceBytes(shape));
+ConvKernel kernelFor(const ConvShape& shape, ConvMethod method) {
+  Result<ConvKernel> kernel = ConvKernel::create(shape, method, convWorkspaceBytes(shape, method));
   EXPECT_TRUE(kernel.ok()) << kernel.message();
   return kernel.ok() ? *std::move(kernel) : ConvKernel();
 }
@@ -29,10 +29,11 @@ void runAll(const ConvKernel& kernel, const ConvOperands& operands, int threads,
                      [&](int64_t begin, int64_t end) { kernel.run(phase, operands, begin, end); });
 }
 
-/// The operands of one convolution in a 16-bit type.
+/// The operands of one convolution in a 16-bit type, by one method.
 class HalfConv {
  public:
-  HalfConv(const ConvShape& shape, uint64_t seed) : shape_(shape), seed_(seed) {
+  HalfConv(const ConvShape& shape, ConvMethod method, uint64_t seed)
+      : shape_(shape), method_(method), seed_(seed) {
     const int64_t x = shape.inputElements(), w = shape.filterElements();
     const int64_t y = shape.batch * shape.out_channels * shape.outputPixels();
     const bool forward = shape.kind == ConvKind::forward, input = shape.kind == ConvKind::input_gradient;
@@ -56,8 +57,8 @@ class HalfConv {
     const std::vector<float> a = widened(a_, shape_.type), b = widened(b_, shape_.type),
                              bias = widened(bias_, shape_.type);
     std::vector<float> c(static_cast<size_t>(results_));
-    std::vector<char> workspace(static_cast<size_t>(convWorkspaceBytes(shape)));
-    runAll(kernelFor(shape), {a.data(), b.data(), c.data(), nullptr, workspace.data()}, 1, 0);
+    std::vector<char> workspace(static_cast<size_t>(convWorkspaceBytes(shape, method_)));
+    runAll(kernelFor(shape, method_), {a.data(), b.data(), c.data(), nullptr, workspace.data()}, 1, 0);
     const auto pixels = static_cast<size_t>(shape_.outputPixels());
     for (size_t i = 0; i < c.size(); ++i) {
       if (shape_.bias)
@@ -74,9 +75,9 @@ class HalfConv {
     GuardedArray<uint16_t> a(a_, seed_ & 1), b(b_, seed_ & 2), c(results_, seed_ & 4), bias(bias_, seed_ & 1),
         mask(mask_, seed_ & 2);
     std::fill_n(c.data(), c.size(), nan);
-    GuardedArray<float> workspace(std::max<int64_t>(1, convWorkspaceBytes(shape_) / 4), seed_ & 8);
+    GuardedArray<float> workspace(std::max<int64_t>(1, convWorkspaceBytes(shape_, method_) / 4), seed_ & 8);
     std::fill_n(workspace.data(), workspace.size(), std::numeric_limits<float>::quiet_NaN());
-    runAll(kernelFor(shape_),
+    runAll(kernelFor(shape_, method_),
            {a.data(), b.data(), c.data(), shape_.bias ? bias.data() : nullptr, workspace.data(),
             shape_.mask ? mask.data() : nullptr},
            threads, seed_);
@@ -85,10 +86,23 @@ class HalfConv {
 
  private:
   ConvShape shape_;
+  ConvMethod method_;
   uint64_t seed_;
   std::vector<uint16_t> a_, b_, bias_, mask_;
   int64_t results_ = 0;
 };
+
+/// With each of what may follow, by every method that can compute it.
+void checkShape(const ConvShape& shape, uint64_t seed, int threads) {
+  const uint64_t following = shape.kind == ConvKind::forward          ? 4
+                             : shape.kind == ConvKind::input_gradient ? 2
+                                                                      : 1;
+  for (ConvMethod method : methodsOf(shape)) {
+    SCOPED_TRACE(describe(shape) + ", " + nameOf(method));
+    for (uint64_t follows = 0; follows < following; ++follows)
+      EXPECT_EQ(HalfConv(shape, method, (seed & 15) + 16 * follows).difference(threads), "") << follows;
+  }
+}
 
 /// All three convolutions in both types.
 void checkAll(ConvShape shape, uint64_t seed, int threads = 1) {
@@ -97,12 +111,7 @@ void checkAll(ConvShape shape, uint64_t seed, int threads = 1) {
     for (DataType type : kHalves) {
       shape.kind = kind;
       shape.type = type;
-      SCOPED_TRACE(describe(shape));
-      for (uint64_t follows = 0; follows < (kind == ConvKind::forward          ? 4
-                                            : kind == ConvKind::input_gradient ? 2
-                                                                               : 1);
-           ++follows)
-        EXPECT_EQ(HalfConv(shape, (seed & 15) + 16 * follows).difference(threads), "") << follows;
+      checkShape(shape, seed, threads);
     }
 }
 
@@ -165,7 +174,7 @@ TEST(ConvHalf, ByChannels) {
                           makeShape(5, 27, 60, axis(9, 3, 2, 1, 1), axis(10, 3, 2, 1, 1), 3),
                           makeShape(3, 40, 40, axis(9, 3, 2, 1, 1), axis(10, 3, 2, 1, 1), 5),
                           makeShape(3, 28, 28, axis(9, 3, 1, 1, 1), axis(10, 5, 1, 2, 2), 7)}) {
-    ASSERT_TRUE(countWindows(shape) && paysByChannels(shape));
+    ASSERT_TRUE(countWindows(shape) && fitsMethod(shape, ConvMethod::by_channels));
     checkAll(shape, 36, 2);
   }
 }
@@ -178,7 +187,7 @@ TEST(ConvHalf, Subsampled) {
                           makeShape(2, 33, 70, axis(24, 1, 2), axis(25, 1, 2)),
                           makeShape(3, 3, 100, axis(32, 4, 4), axis(70, 4, 4)),
                           makeShape(2, 3, 64, axis(33, 8, 8), axis(50, 10, 10))}) {
-    ASSERT_TRUE(countWindows(shape) && paysSubsampled(shape));
+    ASSERT_TRUE(countWindows(shape) && fitsMethod(shape, ConvMethod::subsampled));
     checkAll(shape, 38, 2);
   }
 }
@@ -235,12 +244,14 @@ TEST(ConvHalf, OverflowAndNan) {
       ConvShape shape = makeShape(2, 2, 3, axis(9, 3, 1, 1, 1), axis(9, 3, 1, 1, 1));
       ASSERT_TRUE(countWindows(shape));
       shape.kind = kind, shape.type = type;
-      SCOPED_TRACE(describe(shape));
-      HalfConv problem(shape, 3);
-      for (size_t i = 10; i < 20; ++i) problem.a()[i] = rounded(60000, type);
-      problem.a()[60] = rounded(std::numeric_limits<float>::quiet_NaN(), type);
-      problem.a()[90] = rounded(-std::numeric_limits<float>::infinity(), type);
-      EXPECT_EQ(problem.difference(1), "");
+      for (ConvMethod method : methodsOf(shape)) {
+        SCOPED_TRACE(describe(shape) + ", " + nameOf(method));
+        HalfConv problem(shape, method, 3);
+        for (size_t i = 10; i < 20; ++i) problem.a()[i] = rounded(60000, type);
+        problem.a()[60] = rounded(std::numeric_limits<float>::quiet_NaN(), type);
+        problem.a()[90] = rounded(-std::numeric_limits<float>::infinity(), type);
+        EXPECT_EQ(problem.difference(1), "");
+      }
     }
 }
 
@@ -251,12 +262,14 @@ TEST(ConvHalf, RunAllocatesNothing) {
     shape.kind = kind, shape.type = DataType::f16;
     const std::vector<uint16_t> a = randomHalves(4 * 32 * 14 * 14, DataType::f16, 1), b = a;
     std::vector<uint16_t> c = a;
-    std::vector<char> workspace(static_cast<size_t>(convWorkspaceBytes(shape)));
-    const ConvKernel kernel = kernelFor(shape);
-    const AllocationCount before = allocationCount();
-    for (int phase = 0; phase < kernel.phaseCount(); ++phase)
-      kernel.run(phase, {a.data(), b.data(), c.data(), nullptr, workspace.data()}, 0, kernel.tiles(phase));
-    EXPECT_EQ(allocationCount().total(), before.total());
+    for (ConvMethod method : methodsOf(shape)) {
+      std::vector<char> workspace(static_cast<size_t>(convWorkspaceBytes(shape, method)));
+      const ConvKernel kernel = kernelFor(shape, method);
+      const AllocationCount before = allocationCount();
+      for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+        kernel.run(phase, {a.data(), b.data(), c.data(), nullptr, workspace.data()}, 0, kernel.tiles(phase));
+      EXPECT_EQ(allocationCount().total(), before.total());
+    }
   }
 }
 
@@ -266,27 +279,27 @@ TEST(ConvHalf, WorkspaceHoldsWhatIsF32) {
   ConvShape shape = makeShape(32, 1, 6, axis(28, 5), axis(28, 5));
   ASSERT_TRUE(countWindows(shape));
   shape.type = DataType::bf16;
-  EXPECT_EQ(convWorkspaceBytes(shape), 160 * 4);
+  EXPECT_EQ(convWorkspaceBytes(shape, ConvMethod::by_images), 160 * 4);
   shape.kind = ConvKind::input_gradient;
-  EXPECT_EQ(convWorkspaceBytes(shape), 160 * 4);
+  EXPECT_EQ(convWorkspaceBytes(shape, ConvMethod::by_images), 160 * 4);
   shape.kind = ConvKind::filter_gradient;
-  EXPECT_EQ(convWorkspaceBytes(shape), 8 * 6 * 25 * 4);
+  EXPECT_EQ(convWorkspaceBytes(shape, ConvMethod::by_rows), 8 * 6 * 25 * 4);
   shape.batch = 1;
-  EXPECT_EQ(convWorkspaceBytes(shape), 6 * 25 * 4);
+  EXPECT_EQ(convWorkspaceBytes(shape, ConvMethod::by_rows), 6 * 25 * 4);
   shape.batch = 32;
   ConvShape strided = makeShape(2, 1, 6, axis(21, 5, 2), axis(21, 5, 2));
   ASSERT_TRUE(countWindows(strided));
   strided.type = DataType::bf16, strided.kind = ConvKind::input_gradient;
-  EXPECT_EQ(convWorkspaceBytes(strided), (160 + 2 * 21 * 21) * 4);
+  EXPECT_EQ(convWorkspaceBytes(strided, ConvMethod::patches), (160 + 2 * 21 * 21) * 4);
   shape.kind = ConvKind::forward;
-  EXPECT_EQ(ConvKernel::create(shape, 639).message(),
+  EXPECT_EQ(ConvKernel::create(shape, ConvMethod::by_images, 639).message(),
             "conv: the plan gives 639 bytes of workspace, 640 are needed; compile the plan again with this "
             "version of gpuc");
   ConvShape pointwise = makeShape(2, 4, 6, axis(5, 1), axis(5, 1));
   ASSERT_TRUE(countWindows(pointwise));
   pointwise.type = DataType::f16;
   pointwise.kind = ConvKind::input_gradient;
-  EXPECT_EQ(convWorkspaceBytes(pointwise), 32 * 4);  // 24 elements of the filter and 8
+  EXPECT_EQ(convWorkspaceBytes(pointwise, ConvMethod::patches), 32 * 4);  // 24 elements of the filter and 8
 }
 
 }  // namespace

@@ -55,17 +55,27 @@ inline bool countWindows(ConvShape& s) {
   return true;
 }
 
+/// All methods that can compute the shape.
+inline std::vector<ConvMethod> methodsOf(const ConvShape& shape) {
+  std::vector<ConvMethod> methods;
+  for (ConvMethod method : kConvMethods)
+    if (fitsMethod(shape, method)) methods.push_back(method);
+  return methods;
+}
+
 template <typename T>
 class GuardedConv {
  public:
-  GuardedConv(const ConvShape& shape, uint64_t seed)
+  GuardedConv(const ConvShape& shape, uint64_t seed) : GuardedConv(shape, seed, convMethod(shape)) {}
+  GuardedConv(const ConvShape& shape, uint64_t seed, ConvMethod method)
       : shape_(shape),
+        workspace_bytes_(convWorkspaceBytes(shape, method)),
         x_(shape.batch * shape.in_channels * shape.inputPixels(), seed & 1),
         w_(shape.filterElements(), seed & 2),
         y_(shape.batch * shape.out_channels * shape.outputPixels(), seed & 4),
         bias_(shape.out_channels, seed & 16),
         mask_(x_.size(), seed & 32),
-        workspace_(std::max<int64_t>(1, convWorkspaceBytes(shape) / int64_t{sizeof(T)}), seed & 8) {
+        workspace_(std::max<int64_t>(1, workspace_bytes_ / int64_t{sizeof(T)}), seed & 8) {
     std::mt19937_64 random(seed);
     std::uniform_real_distribution<T> uniform(-1, 1);
     for (GuardedArray<T>* array : {&x_, &w_, &y_, &bias_})
@@ -76,7 +86,7 @@ class GuardedConv {
   }
 
   ConvOperands operands() {
-    void* workspace = convWorkspaceBytes(shape_) ? workspace_.data() : nullptr;
+    void* workspace = workspace_bytes_ > 0 ? workspace_.data() : nullptr;
     const T* bias = shape_.bias ? bias_.data() : nullptr;
     switch (shape_.kind) {
       case ConvKind::forward:
@@ -107,23 +117,35 @@ class GuardedConv {
     return y;
   }
 
-  /// The first element beyond 64·ε·Σ|terms| of the plain loops', in words; empty if there is none.
-  std::string firstError() {
-    GuardedArray<T>& result = resultArray();
-    std::vector<double> sums(static_cast<size_t>(result.size())), magnitudes = sums;
+  /// What plain loops in f64 give, and Σ|terms| of each element.
+  struct Expected {
+    std::vector<double> sums, magnitudes;
+  };
+
+  Expected expected() {
+    Expected all;
+    all.sums.resize(static_cast<size_t>(resultArray().size()));
+    all.magnitudes = all.sums;
     forEachProduct([&](int64_t x, int64_t w, int64_t y) {
       const int64_t at[] = {y, x, w};
       const double term = shape_.kind == ConvKind::forward          ? double(x_[x]) * double(w_[w])
                           : shape_.kind == ConvKind::input_gradient ? double(y_[y]) * double(w_[w])
                                                                     : double(y_[y]) * double(x_[x]);
       const auto element = static_cast<size_t>(at[static_cast<int>(shape_.kind)]);
-      sums[element] += term;
-      magnitudes[element] += std::fabs(term);
+      all.sums[element] += term;
+      all.magnitudes[element] += std::fabs(term);
     });
+    return all;
+  }
+
+  /// The first element beyond 64·ε·Σ|terms| of what is expected, in words; empty if there is none.
+  std::string firstError() { return firstError(expected()); }
+  std::string firstError(const Expected& all) {
+    GuardedArray<T>& result = resultArray();
     for (int64_t i = 0; i < result.size(); ++i) {
-      const double sum = sums[static_cast<size_t>(i)], got = result[i];
+      const double sum = all.sums[static_cast<size_t>(i)], got = result[i];
       const double bound =
-          64 * double(std::numeric_limits<T>::epsilon()) * magnitudes[static_cast<size_t>(i)];
+          64 * double(std::numeric_limits<T>::epsilon()) * all.magnitudes[static_cast<size_t>(i)];
       if (std::isnan(sum) ? std::isnan(got) : std::fabs(got - sum) <= bound) continue;
       char text[200];
       std::snprintf(text, sizeof text, "element %ld is %.17g, expected %.17g within %g", long(i), got, sum,
@@ -160,6 +182,7 @@ class GuardedConv {
   }
 
   ConvShape shape_;
+  int64_t workspace_bytes_;
   GuardedArray<T> x_, w_, y_, bias_, mask_, workspace_;
 };
 

@@ -18,8 +18,8 @@
 namespace gpuc {
 namespace {
 
-ConvKernel kernelFor(const ConvShape& shape) {
-  Result<ConvKernel> kernel = ConvKernel::create(shape, convWorkspaceBytes(shape));
+ConvKernel kernelFor(const ConvShape& shape, ConvMethod method) {
+  Result<ConvKernel> kernel = ConvKernel::create(shape, method, convWorkspaceBytes(shape, method));
   EXPECT_TRUE(kernel.ok()) << kernel.message();
   return kernel.ok() ? *std::move(kernel) : ConvKernel();
 }
@@ -30,16 +30,19 @@ void runWhole(const ConvKernel& kernel, const ConvOperands& operands) {
     kernel.run(phase, operands, 0, kernel.tiles(phase));
 }
 
+/// By every method that can compute it.
 template <typename T>
 void checkShape(const ConvShape& shape, uint64_t seed) {
-  SCOPED_TRACE(describe(shape));
-  GuardedConv<T> problem(shape, seed);
-  ConvKernel kernel = kernelFor(shape);
-  runWhole(kernel, problem.operands());
-  EXPECT_EQ(problem.firstError(), "");
+  const auto expected = GuardedConv<T>(shape, seed).expected();
+  for (ConvMethod method : methodsOf(shape)) {
+    SCOPED_TRACE(describe(shape) + ", " + nameOf(method));
+    GuardedConv<T> problem(shape, seed, method);
+    runWhole(kernelFor(shape, method), problem.operands());
+    EXPECT_EQ(problem.firstError(expected), "");
+  }
 }
 
-/// All three convolutions in both types.
+/// All three convolutions in both types, by every method.
 void checkAll(ConvShape shape, uint64_t seed) {
   ASSERT_TRUE(countWindows(shape));
   for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient}) {
@@ -100,9 +103,6 @@ TEST(Conv, Pointwise) {
         makeShape(3, 40, 130, axis(1, 1), axis(129, 1)), makeShape(2, 66, 6, axis(15, 1), axis(10, 1), 2),
         makeShape(2, 15, 130, axis(32, 1), axis(64, 1)), makeShape(1, 140, 5, axis(32, 1), axis(32, 1))}) {
     checkAll(shape, 21);
-    ASSERT_TRUE(countWindows(shape));
-    shape.kind = ConvKind::filter_gradient;
-    EXPECT_EQ(convMethod(shape), ConvMethod::patches);
   }
 }
 
@@ -133,27 +133,10 @@ TEST(Conv, PointwiseOfFewResults) {
     checkAll(shape, 37);
 }
 
-ConvMethod methodOf(ConvShape shape, ConvKind kind) {
+bool fits(ConvShape shape, ConvKind kind, ConvMethod method) {
   EXPECT_TRUE(countWindows(shape));
   shape.kind = kind;
-  return convMethod(shape);
-}
-
-// Small pictures whose pixels nearly fill vectors: by pixels, whatever the channels, unless the filter is
-// large and has more results than are read.
-TEST(Conv, PointwiseByPixels) {
-  for (ConvShape shape :
-       {makeShape(4, 70, 40, axis(6, 1), axis(6, 1)), makeShape(3, 40, 99, axis(7, 1), axis(7, 1)),
-        makeShape(2, 64, 64, axis(3, 1), axis(5, 1), 2)}) {
-    checkAll(shape, 38);
-    for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient})
-      EXPECT_EQ(methodOf(shape, kind), ConvMethod::patches);
-  }
-  const ConvShape large = makeShape(1, 300, 1000, axis(7, 1), axis(7, 1)),
-                  ragged = makeShape(4, 70, 40, axis(3, 1), axis(3, 1));
-  EXPECT_EQ(methodOf(large, ConvKind::forward), ConvMethod::by_channels);
-  EXPECT_EQ(methodOf(large, ConvKind::input_gradient), ConvMethod::patches);
-  EXPECT_EQ(methodOf(ragged, ConvKind::forward), ConvMethod::by_channels);
+  return fitsMethod(shape, method);
 }
 
 // Small pictures: of some images side by side, of whose blocks and parts the last has fewer, or of one where
@@ -171,7 +154,6 @@ TEST(Conv, PointwiseOfSmallPictures) {
       ASSERT_TRUE(countWindows(shape));
       shape.type = shape.outputPixels() % 16 == 0 ? DataType::f32 : DataType::f64;
       EXPECT_TRUE(isSmallPointwise(shape));
-      EXPECT_EQ(convMethod(shape), ConvMethod::patches);
     }
   }
 }
@@ -206,12 +188,10 @@ TEST(Conv, OneTapByStridesOfManyChannels) {
                           makeShape(2, 32, 40, axis(6, 1, 1), axis(11, 1, 4))}) {
     checkAll(shape, 28);
     for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient})
-      EXPECT_EQ(methodOf(shape, kind), ConvMethod::subsampled);
+      EXPECT_TRUE(fits(shape, kind, ConvMethod::subsampled));
   }
-  EXPECT_NE(methodOf(makeShape(2, 40, 40, axis(9, 1, 2, 1, 1), axis(9, 1, 2)), ConvKind::forward),
-            ConvMethod::subsampled);  // a window in the padding
-  EXPECT_NE(methodOf(makeShape(2, 40, 40, axis(8, 1, 2), axis(8, 1, 2)), ConvKind::forward),
-            ConvMethod::subsampled);  // few pixels are left
+  EXPECT_FALSE(fits(makeShape(2, 40, 40, axis(9, 1, 2, 1, 1), axis(9, 1, 2)), ConvKind::forward,
+                    ConvMethod::subsampled));  // a window in the padding
 }
 
 // Each element of a window is a channel: windows of one row of elements, of a vector and more, of four; rows
@@ -223,15 +203,14 @@ TEST(Conv, WindowsThatAdjoin) {
                           makeShape(1, 1, 64, axis(5, 1, 1), axis(100, 20, 20)),
                           makeShape(2, 6, 130, axis(34, 4, 4), axis(69, 4, 4), 2)}) {
     checkAll(shape, 31);
-    EXPECT_EQ(methodOf(shape, ConvKind::filter_gradient), ConvMethod::subsampled);
-    EXPECT_NE(methodOf(shape, ConvKind::input_gradient), ConvMethod::subsampled);
-    const bool is_large = shape.taps() * shape.groupOutputs() >= 1536;
-    EXPECT_EQ(methodOf(shape, ConvKind::forward) == ConvMethod::subsampled, is_large);
+    for (ConvKind kind : {ConvKind::forward, ConvKind::filter_gradient})
+      EXPECT_TRUE(fits(shape, kind, ConvMethod::subsampled));
+    EXPECT_FALSE(fits(shape, ConvKind::input_gradient, ConvMethod::subsampled));
   }
   for (ConvAxis other :
        {axis(32, 4, 4, 1, 0), axis(32, 4, 5), axis(33, 4, 3), axis(32, 4, 4, 0, 4), axis(50, 4, 4, 0, 0, 2)})
-    EXPECT_NE(methodOf(makeShape(2, 3, 100, axis(32, 4, 4), other), ConvKind::filter_gradient),
-              ConvMethod::subsampled);  // in the padding, apart, overlapping, dilated
+    EXPECT_FALSE(fits(makeShape(2, 3, 100, axis(32, 4, 4), other), ConvKind::filter_gradient,
+                      ConvMethod::subsampled));  // in the padding, apart, overlapping, dilated
 }
 
 // Many pixels: a tile takes its own, which begin and end amid rows; of rows of less than a vector, of one and
@@ -248,23 +227,23 @@ TEST(Conv, OneTapByStridesWhosePixelsTilesTake) {
     for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient}) {
       shape.kind = kind;
       const bool of_one_tile = shape.out_channels > shape.in_channels && shape.out_channels <= 256;
-      EXPECT_EQ(takesPixelsByTile(shape),
+      EXPECT_EQ(takesPixelsByTile(shape, ConvMethod::subsampled),
                 kind == ConvKind::forward || (kind == ConvKind::filter_gradient && of_one_tile));
     }
   }
   ConvShape few = makeShape(3, 40, 70, axis(20, 1, 2), axis(30, 1, 2));
   ConvShape large = makeShape(9, 300, 500, axis(32, 1, 2), axis(32, 1, 2));
   ASSERT_TRUE(countWindows(few) && countWindows(large));
-  EXPECT_FALSE(takesPixelsByTile(few));
-  EXPECT_FALSE(takesPixelsByTile(large));
+  EXPECT_FALSE(takesPixelsByTile(few, ConvMethod::subsampled));
+  EXPECT_FALSE(takesPixelsByTile(large, ConvMethod::subsampled));
 }
 
 TEST(Conv, FewChannelsByRows) {
   for (int64_t width : {5, 15, 16, 17, 33}) {
     const ConvShape shape =
         makeShape(3, width % 9 + 1, width % 8 + 1, axis(6, 3, 1, 1, 1), axis(width, 3, 1, 1, 1));
-    EXPECT_EQ(methodOf(shape, ConvKind::forward), ConvMethod::by_rows);
-    EXPECT_EQ(methodOf(shape, ConvKind::input_gradient), ConvMethod::by_rows);
+    EXPECT_TRUE(fits(shape, ConvKind::forward, ConvMethod::by_rows));
+    EXPECT_TRUE(fits(shape, ConvKind::input_gradient, ConvMethod::by_rows));
     checkAll(shape, static_cast<uint64_t>(100 + width));
   }
   for (int64_t channels = 1; channels <= 9; ++channels)
@@ -279,7 +258,7 @@ TEST(Conv, FewChannelsByOutputs) {
     for (int64_t outputs : {9, 15, 16, 17, 24, 31, 32, 33, 64}) {
       const ConvShape shape =
           makeShape(2, outputs % 3 + 1, outputs, axis(9, kernel, 1, 1, 2), axis(11, kernel, 1, 0, 2));
-      EXPECT_EQ(methodOf(shape, ConvKind::filter_gradient), ConvMethod::by_outputs);
+      EXPECT_TRUE(fits(shape, ConvKind::filter_gradient, ConvMethod::by_outputs));
       checkAll(shape, static_cast<uint64_t>(300 + outputs));
     }
 }
@@ -291,7 +270,7 @@ TEST(Conv, StemsByOutputs) {
       const int64_t stride = 2 + kernel % 3;
       const ConvShape shape = makeShape(3, outputs % 7 + 1, outputs, axis(31, kernel, stride, 1, 2),
                                         axis(14 * stride + kernel - 1, kernel, stride, 1, 0));
-      EXPECT_EQ(methodOf(shape, ConvKind::filter_gradient) == ConvMethod::by_outputs, outputs != 33);
+      EXPECT_TRUE(fits(shape, ConvKind::filter_gradient, ConvMethod::by_outputs));
       checkAll(shape, static_cast<uint64_t>(800 + outputs));
     }
   checkAll(makeShape(2, 3, 32, axis(130, 3, 2, 1, 1), axis(127, 3, 2, 1, 1)), 801);   // several strips
@@ -303,7 +282,7 @@ TEST(Conv, StemsByOutputs) {
 // strips, strides, dilation, groups, and padding that no window meets.
 TEST(Conv, FewChannelsByImages) {
   auto check = [](const ConvShape& shape, uint64_t seed) {
-    EXPECT_EQ(methodOf(shape, ConvKind::forward), ConvMethod::by_images);
+    EXPECT_TRUE(fits(shape, ConvKind::forward, ConvMethod::by_images));
     checkAll(shape, seed);
   };
   for (int64_t batch : {12, 15, 16, 31, 32, 48})
@@ -313,7 +292,7 @@ TEST(Conv, FewChannelsByImages) {
   check(makeShape(16, 6, 16, axis(40, 5), axis(14, 5)), 440);  // several strips
   // By strides with few taps rows are not brought together.
   const ConvShape strided = makeShape(16, 3, 33, axis(31, 3, 2, 1, 1), axis(32, 3, 2, 1, 1));
-  EXPECT_EQ(methodOf(strided, ConvKind::forward), ConvMethod::by_rows);
+  EXPECT_TRUE(fits(strided, ConvKind::forward, ConvMethod::by_rows));
   checkAll(strided, 445);
   check(makeShape(16, 3, 33, axis(31, 7, 2, 3, 3), axis(32, 7, 2, 3, 3)), 446);
   check(makeShape(32, 3, 5, axis(20, 3, 2, 1, 1), axis(21, 5, 3, 2, 2)), 441);
@@ -329,8 +308,9 @@ TEST(Conv, StripsAndChunks) {
   const ConvShape wide = makeShape(2, 2, 20, axis(61, 5, 1, 2, 2), axis(110, 5, 1, 2, 2));
   for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient, ConvKind::filter_gradient})
     for (ConvShape shape : {tall, wide}) {
-      const ConvMethod method = methodOf(shape, kind);
-      ASSERT_NE(method, ConvMethod::patches);
+      const bool by_outputs = kind == ConvKind::filter_gradient && shape.out_channels == 20;
+      const ConvMethod method = by_outputs ? ConvMethod::by_outputs : ConvMethod::by_rows;
+      ASSERT_TRUE(fits(shape, kind, method));
       shape.kind = kind;
       ASSERT_TRUE(countWindows(shape));
       const DirectCut cut = cutDirect(shape, method);
@@ -343,9 +323,11 @@ TEST(Conv, StripsAndChunks) {
     ConvShape many = makeShape(29, 2, outputs, axis(9, 3), axis(12, 3));
     ASSERT_TRUE(countWindows(many));
     many.kind = ConvKind::filter_gradient;
-    const DirectCut cut = cutDirect(many, convMethod(many));
-    EXPECT_GT(cut.images, 1);
-    EXPECT_NE(many.batch % cut.images, 0);
+    for (ConvMethod method : {ConvMethod::by_rows, ConvMethod::by_outputs}) {
+      const DirectCut cut = cutDirect(many, method);
+      EXPECT_GT(cut.images, 1);
+      EXPECT_NE(many.batch % cut.images, 0);
+    }
     checkAll(many, 403);
   }
 }
@@ -356,9 +338,11 @@ TEST(Conv, SeveralChunksInAPart) {
     ConvShape shape = makeShape(7, 8, 8 * outputs, axis(6, 3), axis(9, 3), 8);
     ASSERT_TRUE(countWindows(shape));
     shape.kind = ConvKind::filter_gradient;
-    const DirectCut cut = cutDirect(shape, convMethod(shape));
-    EXPECT_GT(cut.chunks, cut.parts);
-    EXPECT_GT(cut.parts, 1);
+    for (ConvMethod method : {ConvMethod::by_rows, ConvMethod::by_outputs}) {
+      const DirectCut cut = cutDirect(shape, method);
+      EXPECT_GT(cut.chunks, cut.parts);
+      EXPECT_GT(cut.parts, 1);
+    }
     checkAll(shape, 404);
   }
 }
@@ -374,7 +358,8 @@ TEST(Conv, FewOutputsOfManyChannels) {
                           makeShape(2, 240, 6, axis(12, 3, 1, 1, 1), axis(31, 3, 1, 1, 1), 2)}) {
     ASSERT_TRUE(countWindows(shape));
     for (ConvKind kind : {ConvKind::forward, ConvKind::filter_gradient}) {
-      ASSERT_EQ(methodOf(shape, kind), ConvMethod::by_rows);
+      ASSERT_TRUE(fits(shape, kind, ConvMethod::by_rows));
+      shape.kind = kind;
       const DirectCut cut = cutDirect(shape, ConvMethod::by_rows);
       EXPECT_LT(cut.channels, shape.groupInputs());
       EXPECT_NE(shape.groupInputs() % cut.channels, 0);
@@ -388,7 +373,7 @@ TEST(Conv, OneTapOfFewOutputs) {
   for (int64_t outputs : {1, 2, 4, 5})
     for (int64_t width : {31, 32, 47, 64}) {
       const ConvShape shape = makeShape(3, 70, outputs, axis(13, 1), axis(width, 1));
-      EXPECT_EQ(methodOf(shape, ConvKind::filter_gradient) == ConvMethod::by_rows, outputs < 5 && width > 31);
+      EXPECT_TRUE(fits(shape, ConvKind::filter_gradient, ConvMethod::by_rows));
       checkAll(shape, static_cast<uint64_t>(700 + width));
     }
 }
@@ -399,8 +384,8 @@ TEST(Conv, FewChannelsWithStrides) {
     for (int64_t dilation : {1, 2, 3}) {
       const ConvShape shape =
           makeShape(2, 3, 7, axis(23, 5, stride, 2, 1, dilation), axis(41, 4, 5 - stride, 1, 3, dilation));
-      EXPECT_EQ(methodOf(shape, ConvKind::forward), ConvMethod::by_rows);
-      EXPECT_EQ(methodOf(shape, ConvKind::filter_gradient), ConvMethod::by_rows);
+      EXPECT_TRUE(fits(shape, ConvKind::forward, ConvMethod::by_rows));
+      EXPECT_TRUE(fits(shape, ConvKind::filter_gradient, ConvMethod::by_rows));
       checkAll(shape, static_cast<uint64_t>(500 + 10 * stride + dilation));
     }
 }
@@ -419,11 +404,14 @@ TEST(Conv, NanOutsideOfAllWindowsIsNotRead) {
     for (ConvKind kind : {ConvKind::forward, ConvKind::filter_gradient}) {
       shape.kind = kind;
       ASSERT_TRUE(countWindows(shape));
-      GuardedConv<float> problem(shape, 7);
-      for (int64_t row = 0; row < 16; ++row)
-        problem.x()[row * 14 + 13] = std::numeric_limits<float>::quiet_NaN();
-      runWhole(kernelFor(shape), problem.operands());
-      EXPECT_EQ(problem.firstError(), "");
+      for (ConvMethod method : methodsOf(shape)) {
+        SCOPED_TRACE(nameOf(method));
+        GuardedConv<float> problem(shape, 7, method);
+        for (int64_t row = 0; row < 16; ++row)
+          problem.x()[row * 14 + 13] = std::numeric_limits<float>::quiet_NaN();
+        runWhole(kernelFor(shape, method), problem.operands());
+        EXPECT_EQ(problem.firstError(), "");
+      }
     }
   }
 }
@@ -433,12 +421,16 @@ TEST(Conv, InfinityStaysWithItsTaps) {
   ConvShape shape = makeShape(2, 1, 3, axis(8, 3), axis(14, 3));
   shape.kind = ConvKind::filter_gradient;
   ASSERT_TRUE(countWindows(shape));
-  GuardedConv<float> problem(shape, 7);
-  for (int64_t row = 0; row < 16; ++row) problem.x()[row * 14 + 13] = std::numeric_limits<float>::quiet_NaN();
-  runWhole(kernelFor(shape), problem.operands());
-  EXPECT_EQ(problem.firstError(), "");
-  const std::vector<float> dw = problem.result();
-  EXPECT_EQ(std::count_if(dw.begin(), dw.end(), [](float v) { return std::isnan(v); }), 3 * 3);
+  for (ConvMethod method : methodsOf(shape)) {
+    SCOPED_TRACE(nameOf(method));
+    GuardedConv<float> problem(shape, 7, method);
+    for (int64_t row = 0; row < 16; ++row)
+      problem.x()[row * 14 + 13] = std::numeric_limits<float>::quiet_NaN();
+    runWhole(kernelFor(shape, method), problem.operands());
+    EXPECT_EQ(problem.firstError(), "");
+    const std::vector<float> dw = problem.result();
+    EXPECT_EQ(std::count_if(dw.begin(), dw.end(), [](float v) { return std::isnan(v); }), 3 * 3);
+  }
 }
 
 // Tiles that come in any order, as of several threads: rows of less than a vector, by strides, do not reach
@@ -449,13 +441,15 @@ TEST(Conv, ShortRowsStayInTheirTiles) {
       ConvShape shape = makeShape(3, channels, 30, axis(7, 1, 2), axis(width, 1, 2));
       ASSERT_TRUE(countWindows(shape));
       shape.kind = ConvKind::input_gradient;
-      SCOPED_TRACE(describe(shape));
-      GuardedConv<float> problem(shape, 29);
-      ConvKernel kernel = kernelFor(shape);
-      for (int phase = 0; phase < kernel.phaseCount(); ++phase)
-        for (int64_t tile = kernel.tiles(phase); tile-- > 0;)
-          kernel.run(phase, problem.operands(), tile, tile + 1);
-      EXPECT_EQ(problem.firstError(), "");
+      for (ConvMethod method : methodsOf(shape)) {
+        SCOPED_TRACE(describe(shape) + ", " + nameOf(method));
+        GuardedConv<float> problem(shape, 29, method);
+        ConvKernel kernel = kernelFor(shape, method);
+        for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+          for (int64_t tile = kernel.tiles(phase); tile-- > 0;)
+            kernel.run(phase, problem.operands(), tile, tile + 1);
+        EXPECT_EQ(problem.firstError(), "");
+      }
     }
 }
 
@@ -474,17 +468,15 @@ TEST(Conv, RandomShapes) {
 
 /// What follows changes nothing of the sums: bit for bit what comes out one after the other.
 template <typename T>
-void checkFinish(ConvShape shape, DataType type, uint64_t seed) {
-  ASSERT_TRUE(countWindows(shape));
-  shape.type = type;
-  GuardedConv<T> bare(shape, seed);
-  runWhole(kernelFor(shape), bare.operands());
+void checkFinish(ConvShape shape, ConvMethod method, uint64_t seed) {
+  GuardedConv<T> bare(shape, seed, method);
+  runWhole(kernelFor(shape, method), bare.operands());
   const bool forward = shape.kind == ConvKind::forward;
   for (int follows = 1; follows < (forward ? 4 : 2); ++follows) {
     shape.bias = forward && (follows & 1), shape.relu = follows & 2, shape.mask = !forward;
-    SCOPED_TRACE(describe(shape));
-    GuardedConv<T> problem(shape, seed);
-    runWhole(kernelFor(shape), problem.operands());
+    SCOPED_TRACE(describe(shape) + ", " + nameOf(method));
+    GuardedConv<T> problem(shape, seed, method);
+    runWhole(kernelFor(shape, method), problem.operands());
     const std::vector<T> expected = problem.finished(bare.result()), found = problem.result();
     EXPECT_EQ(std::memcmp(expected.data(), found.data(), found.size() * sizeof(T)), 0);
   }
@@ -505,12 +497,15 @@ TEST(Conv, FinishesWhatItSummedUp) {
                               makeShape(6, 300, 280, axis(4, 1), axis(4, 1)),
                               makeShape(1, 11, 40, axis(45, 1), axis(47, 1)),  // of few results
                               makeShape(1, 60, 21, axis(45, 1), axis(47, 1), 3)};
-  EXPECT_EQ(methodOf(shapes[0], ConvKind::forward), ConvMethod::by_images);
   for (uint64_t seed = 0; ConvShape shape : shapes)
     for (ConvKind kind : {ConvKind::forward, ConvKind::input_gradient}) {
+      ASSERT_TRUE(countWindows(shape));
       shape.kind = kind;
-      checkFinish<float>(shape, DataType::f32, ++seed);
-      checkFinish<double>(shape, DataType::f64, seed + 16);
+      ++seed;
+      for (ConvMethod method : methodsOf(shape)) checkFinish<float>(shape, method, seed);
+      shape.type = DataType::f64;
+      for (ConvMethod method : methodsOf(shape)) checkFinish<double>(shape, method, seed + 16);
+      shape.type = DataType::f32;
     }
 }
 
@@ -530,11 +525,10 @@ TEST(Conv, BitsDoNotDependOnTheSplit) {
       ASSERT_TRUE(countWindows(shape));
       shapes.push_back(shape);
     }
-  for (const ConvShape& shape : shapes) {
-    SCOPED_TRACE(describe(shape));
-    GuardedConv<float> problem(shape, 3);
-    ConvKernel kernel = kernelFor(shape);
-    EXPECT_GT(kernel.tiles(0), 1);
+  auto check = [&](const ConvShape& shape, ConvMethod method) {
+    SCOPED_TRACE(describe(shape) + ", " + nameOf(method));
+    GuardedConv<float> problem(shape, 3, method);
+    ConvKernel kernel = kernelFor(shape, method);
     runWhole(kernel, problem.operands());
     const std::vector<float> whole = problem.result();
     problem.poisonResult();
@@ -553,19 +547,24 @@ TEST(Conv, BitsDoNotDependOnTheSplit) {
     }
     const std::vector<float> split = problem.result();
     EXPECT_EQ(std::memcmp(whole.data(), split.data(), whole.size() * sizeof(float)), 0);
-  }
+  };
+  for (const ConvShape& shape : shapes)
+    for (ConvMethod method : methodsOf(shape)) check(shape, method);
 }
 
 // A NaN in the input reaches the windows that hold it and no others; what is outside of the image is no NaN.
 TEST(Conv, NanStaysInItsWindows) {
   ConvShape shape = makeShape(1, 2, 3, axis(9, 3, 1, 1, 1), axis(9, 3, 1, 1, 1));
   ASSERT_TRUE(countWindows(shape));
-  GuardedConv<float> problem(shape, 3);
-  problem.x()[4 * 9 + 4] = std::numeric_limits<float>::quiet_NaN();
-  runWhole(kernelFor(shape), problem.operands());
-  EXPECT_EQ(problem.firstError(), "");
-  const std::vector<float> y = problem.result();
-  EXPECT_EQ(std::count_if(y.begin(), y.end(), [](float v) { return std::isnan(v); }), 3 * 9);
+  for (ConvMethod method : methodsOf(shape)) {
+    SCOPED_TRACE(nameOf(method));
+    GuardedConv<float> problem(shape, 3, method);
+    problem.x()[4 * 9 + 4] = std::numeric_limits<float>::quiet_NaN();
+    runWhole(kernelFor(shape, method), problem.operands());
+    EXPECT_EQ(problem.firstError(), "");
+    const std::vector<float> y = problem.result();
+    EXPECT_EQ(std::count_if(y.begin(), y.end(), [](float v) { return std::isnan(v); }), 3 * 9);
+  }
 }
 
 TEST(Conv, RunAllocatesNothing) {
@@ -579,25 +578,26 @@ TEST(Conv, RunAllocatesNothing) {
       ASSERT_TRUE(countWindows(shape));
       shapes.push_back(shape);
     }
-  for (const ConvShape& shape : shapes) {
-    GuardedConv<float> problem(shape, 5);
-    ConvKernel kernel = kernelFor(shape);
-    const ConvOperands operands = problem.operands();
-    const AllocationCount before = allocationCount();
-    runWhole(kernel, operands);
-    EXPECT_EQ(allocationCount().total(), before.total());
-  }
+  for (const ConvShape& shape : shapes)
+    for (ConvMethod method : methodsOf(shape)) {
+      GuardedConv<float> problem(shape, 5, method);
+      ConvKernel kernel = kernelFor(shape, method);
+      const ConvOperands operands = problem.operands();
+      const AllocationCount before = allocationCount();
+      runWhole(kernel, operands);
+      EXPECT_EQ(allocationCount().total(), before.total());
+    }
 }
 
 // The plan reserves what the compiler computed; a runtime that needs more must say so.
 TEST(Conv, WorkspaceHoldsThePartsOfAFiltersGradient) {
   ConvShape shape = makeShape(32, 1, 6, axis(28, 5), axis(28, 5));
   ASSERT_TRUE(countWindows(shape));
-  EXPECT_EQ(convWorkspaceBytes(shape), 0);
+  EXPECT_EQ(convWorkspaceBytes(shape, ConvMethod::by_images), 0);
   shape.kind = ConvKind::filter_gradient;
   // Four images at once, so 8 parts.
-  EXPECT_EQ(convWorkspaceBytes(shape), 8 * 6 * 25 * 4);
-  Result<ConvKernel> kernel = ConvKernel::create(shape, 100);
+  EXPECT_EQ(convWorkspaceBytes(shape, ConvMethod::by_rows), 8 * 6 * 25 * 4);
+  Result<ConvKernel> kernel = ConvKernel::create(shape, ConvMethod::by_rows, 100);
   EXPECT_EQ(kernel.message(),
             "conv: the plan gives 100 bytes of workspace, 4800 are needed; compile the plan again with this "
             "version of gpuc");

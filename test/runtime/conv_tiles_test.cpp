@@ -41,6 +41,14 @@ std::vector<ConvShape> shapesOfTiles() {
   return shapes;
 }
 
+/// Methods whose tiles can be handed on; there is one, at least.
+std::vector<ConvMethod> methodsWithTiles(const ConvShape& shape) {
+  std::vector<ConvMethod> methods = methodsOf(shape);
+  std::erase_if(methods, [&](ConvMethod method) { return !convGradientTiles(shape, method); });
+  EXPECT_FALSE(methods.empty());
+  return methods;
+}
+
 /// What takes a test's tiles: operands are the tile, and the gradient, to which all of its elements are
 /// moved.
 struct Taker {
@@ -61,8 +69,8 @@ struct Taker {
   }
 };
 
-ConvKernel kernelFor(const ConvShape& shape) {
-  Result<ConvKernel> kernel = ConvKernel::create(shape, convWorkspaceBytes(shape));
+ConvKernel kernelFor(const ConvShape& shape, ConvMethod method) {
+  Result<ConvKernel> kernel = ConvKernel::create(shape, method, convWorkspaceBytes(shape, method));
   EXPECT_TRUE(kernel.ok()) << kernel.message();
   return *std::move(kernel);
 }
@@ -90,9 +98,9 @@ struct Stored {
   std::vector<float> gradient, squares;
 };
 
-Stored store(const ConvShape& shape) {
-  const ConvKernel kernel = kernelFor(shape);
-  GuardedConv<float> bare(shape, 3), problem(shape, 3);
+Stored store(const ConvShape& shape, ConvMethod method) {
+  const ConvKernel kernel = kernelFor(shape, method);
+  GuardedConv<float> bare(shape, 3, method), problem(shape, 3, method);
   run(kernel, bare.operands(), 1);
   EXPECT_EQ(bare.firstError(), "");
   Stored stored = {bare.result(), std::vector<float>(static_cast<size_t>(kernel.gradientTiles()->count()))};
@@ -106,44 +114,47 @@ Stored store(const ConvShape& shape) {
   return stored;
 }
 
-TEST(ConvTiles, HandedOnTheyHaveTheBitsOfAStoredGradient) {
-  for (const ConvShape& shape : shapesOfTiles()) {
-    SCOPED_TRACE(describe(shape));
-    ASSERT_TRUE(convGradientTiles(shape).has_value());
-    const Stored stored = store(shape);
-    ConvKernel kernel = kernelFor(shape);
-    Taker::tiles = *kernel.gradientTiles();
-    ASSERT_TRUE(kernel.handTo({.compute = Taker::take, .operands = 2}).ok());
-    for (int threads : {1, 2, 3, 5}) {
-      GuardedConv<float> problem(shape, 3);
-      std::vector<float> squares(stored.squares.size());
-      ConvOperands operands = problem.operands();
-      void* const target = operands.c;
-      operands.c = nullptr;
-      operands.squares = squares.data();
-      operands.of_update = &target;
-      run(kernel, operands, threads);
-      const std::vector<float> found = problem.result();
-      EXPECT_EQ(std::memcmp(found.data(), stored.gradient.data(), found.size() * sizeof(float)), 0);
-      EXPECT_EQ(squares, stored.squares);
-    }
+void checkHandedOn(const ConvShape& shape, ConvMethod method) {
+  SCOPED_TRACE(describe(shape) + ", " + nameOf(method));
+  const Stored stored = store(shape, method);
+  ConvKernel kernel = kernelFor(shape, method);
+  Taker::tiles = *kernel.gradientTiles();
+  ASSERT_TRUE(kernel.handTo({.compute = Taker::take, .operands = 2}).ok());
+  for (int threads : {1, 2, 3, 5}) {
+    GuardedConv<float> problem(shape, 3, method);
+    std::vector<float> squares(stored.squares.size());
+    ConvOperands operands = problem.operands();
+    void* const target = operands.c;
+    operands.c = nullptr;
+    operands.squares = squares.data();
+    operands.of_update = &target;
+    run(kernel, operands, threads);
+    const std::vector<float> found = problem.result();
+    EXPECT_EQ(std::memcmp(found.data(), stored.gradient.data(), found.size() * sizeof(float)), 0);
+    EXPECT_EQ(squares, stored.squares);
   }
 }
 
+TEST(ConvTiles, HandedOnTheyHaveTheBitsOfAStoredGradient) {
+  for (const ConvShape& shape : shapesOfTiles())
+    for (ConvMethod method : methodsWithTiles(shape)) checkHandedOn(shape, method);
+}
+
 TEST(ConvTiles, HandingOnAllocatesNothing) {
-  for (const ConvShape& shape : shapesOfTiles()) {
-    ConvKernel kernel = kernelFor(shape);
-    Taker::tiles = *kernel.gradientTiles();
-    ASSERT_TRUE(kernel.handTo({.compute = Taker::take, .operands = 2}).ok());
-    GuardedConv<float> problem(shape, 5);
-    ConvOperands operands = problem.operands();
-    void* const target = operands.c;
-    operands.of_update = &target;
-    const AllocationCount before = allocationCount();
-    for (int phase = 0; phase < kernel.phaseCount(); ++phase)
-      kernel.run(phase, operands, 0, kernel.tiles(phase));
-    EXPECT_EQ(allocationCount().total(), before.total());
-  }
+  for (const ConvShape& shape : shapesOfTiles())
+    for (ConvMethod method : methodsWithTiles(shape)) {
+      ConvKernel kernel = kernelFor(shape, method);
+      Taker::tiles = *kernel.gradientTiles();
+      ASSERT_TRUE(kernel.handTo({.compute = Taker::take, .operands = 2}).ok());
+      GuardedConv<float> problem(shape, 5, method);
+      ConvOperands operands = problem.operands();
+      void* const target = operands.c;
+      operands.of_update = &target;
+      const AllocationCount before = allocationCount();
+      for (int phase = 0; phase < kernel.phaseCount(); ++phase)
+        kernel.run(phase, operands, 0, kernel.tiles(phase));
+      EXPECT_EQ(allocationCount().total(), before.total());
+    }
 }
 
 // Not of another convolution or type, nor where a tile would lie in two groups, nor what rows alone add up
@@ -161,13 +172,16 @@ TEST(ConvTiles, OthersAreStored) {
     other.type = type;
     EXPECT_FALSE(convGradientTiles(other).has_value());
   }
-  EXPECT_FALSE(convGradientTiles(filterGradient(makeShape(2, 64, 140, same(7), same(7), 2))).has_value());
-  EXPECT_FALSE(convGradientTiles(filterGradient(makeShape(1, 1, 70, same(7), same(7)))).has_value());
+  const ConvMethod by_channels = ConvMethod::by_channels, by_outputs = ConvMethod::by_outputs;
+  EXPECT_FALSE(
+      convGradientTiles(filterGradient(makeShape(2, 64, 140, same(7), same(7), 2)), by_channels).has_value());
+  EXPECT_FALSE(
+      convGradientTiles(filterGradient(makeShape(1, 1, 70, same(7), same(7))), by_outputs).has_value());
   other.type = DataType::f64;
-  ConvKernel kernel = kernelFor(other);
+  ConvKernel kernel = kernelFor(other, ConvMethod::by_channels);
   EXPECT_EQ(kernel.handTo({.compute = Taker::take, .operands = 2}).message(),
             "conv: of a shape whose tiles cannot be handed to a weight's update");
-  ConvKernel taken = kernelFor(shape);
+  ConvKernel taken = kernelFor(shape, ConvMethod::by_channels);
   EXPECT_EQ(taken.handTo({.compute = Taker::take, .operands = 99}).message(),
             "conv: with a weight's update of 99 operands, at most 32");
 }

@@ -6,16 +6,6 @@
 namespace gpuc {
 namespace {
 
-/// The element of the source that position `at` of the result reads through a tap, or -1.
-int64_t sourceOf(const ConvAxis& axis, ConvKind kind, int64_t at, int64_t tap) {
-  if (kind != ConvKind::input_gradient) {
-    const int64_t input = at * axis.stride - axis.low + tap * axis.dilation;
-    return input >= 0 && input < axis.input ? input : -1;
-  }
-  const int64_t room = at + axis.low - tap * axis.dilation;
-  return room >= 0 && room % axis.stride == 0 && room / axis.stride < axis.output ? room / axis.stride : -1;
-}
-
 /// Where column c of x is packed.
 int64_t inputPlace(const ConvShape& s, const PackedPicture& x, int64_t column) {
   return column % s.width.stride * x.phase_columns + column / s.width.stride;

@@ -184,21 +184,26 @@ Status ConvKernel::handTo(const TileUpdate& update) {
   return okStatus();
 }
 
-Result<ConvKernel> ConvKernel::create(const ConvShape& given, int64_t workspace_bytes) {
+Result<ConvKernel> ConvKernel::create(const ConvShape& shape, int64_t workspace_bytes) {
+  GPUC_RETURN_IF_ERROR(checkConvShape(shape));
+  return create(shape, convMethod(shape), workspace_bytes);
+}
+
+Result<ConvKernel> ConvKernel::create(const ConvShape& given, ConvMethod method, int64_t workspace_bytes) {
   GPUC_RETURN_IF_ERROR(checkConvShape(given));
-  GPUC_RETURN_IF_ERROR(checkWorkspace("conv", workspace_bytes, convWorkspaceBytes(given)));
+  GPUC_RETURN_IF_ERROR(checkWorkspace("conv", workspace_bytes, convWorkspaceBytes(given, method)));
   ConvProblem problem;
-  const bool strided = paysSubsampled(given);
+  const bool strided = method == ConvMethod::subsampled;
   if (strided) problem.strided = given;
-  problem.takes_pixels = takesPixelsByTile(given);
+  problem.takes_pixels = takesPixelsByTile(given, method);
   const ConvShape shape = strided ? subsampledShape(given) : given;
   problem.shape = shape;
   problem.storage = shape.type;
   problem.shape.type = computedType(shape.type);
-  problem.tiles = convGradientTiles(shape);
+  problem.method = strided ? convMethod(shape) : method;
+  problem.tiles = convGradientTiles(shape, problem.method);
   problem.correlation = correlationOf(problem.shape);
-  problem.widened_filter = convWidenedFilter(shape);
-  problem.method = convMethod(shape);
+  problem.widened_filter = convWidenedFilter(shape, problem.method);
   const bool by_images = problem.method == ConvMethod::by_images;
   const bool direct = problem.method != ConvMethod::patches;
   problem.valid_rows = validRanges(direct ? problem.correlation.height : shape.height);
