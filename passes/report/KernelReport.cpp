@@ -5,6 +5,7 @@
 #include "passes/base/Locations.h"
 #include "passes/base/WrittenAgain.h"
 #include "passes/plan/CommandGraph.h"
+#include "passes/report/MethodReport.h"
 #include "passes/report/TraceName.h"
 #include "passes/report/Traffic.h"
 #include "runtime/plan/command_name.h"
@@ -201,6 +202,7 @@ static llvm::json::Object describe(plan::ProgramOp program, plan::CommandOpInter
     entry["ops"] = opsOf(product);
   if (auto matmul = dyn_cast<plan::MatmulOp>(*command))
     entry["shape"] = shapeOf(matmul);
+  describeMethod(command, entry);
   return entry;
 }
 

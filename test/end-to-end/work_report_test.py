@@ -80,6 +80,21 @@ class WorkReport(ToolTest):
         for layer in ("transformer.h.0.mlp", "transformer.h.1.mlp"):
             self.assertTrue(any(name.startswith(layer + ".gelu") for names in again.values() for name in names), again)
 
+    def test_how_a_product_is_computed_and_what_it_wastes(self):
+        # Of 1,000 classes the last vector has half of its lanes idle.
+        report = self.reported("resnet18", {"size": "64", "batch": "16"})
+        convolutions = [entry for entry in report["work"] if entry["kind"] == "conv"]
+        self.assertGreater(len(convolutions), 40)
+        for entry in convolutions:
+            costs = [float(cost) for cost in re.findall(r" [a-z_]+ ([0-9.]+)", entry["why"].partition(":")[2])]
+            self.assertEqual(costs, sorted(costs), entry)
+            self.assertIn(f": {entry['method'].partition(',')[0]} ", entry["why"])
+            self.assertTrue(0 <= entry["wasted"] < 1, entry)
+        self.assertGreater(len({entry["method"] for entry in convolutions}), 2)
+        report = self.reported("mlp", {"input": "784", "hidden": "128", "classes": "1000", "batch": "64"})
+        products = [entry for entry in report["work"] if entry["kind"] == "matmul" and entry["entry"] == "predict"]
+        self.assertEqual([entry["wasted"] for entry in products], [0, 1 - 1000 / 1008])
+
     def test_loops_count_each_execution(self):
         report = self.reported("rnn-classifier", CASES["rnn-classifier"]["keys"])
         self.assertIn(5, {entry["executions"] for entry in report["work"]})  # time steps
