@@ -223,6 +223,8 @@ private:
   /// What the coordinates' ranges tell of 0 <= position < extent.
   enum class Where { Inside, Outside, Either };
   Where whereIs(const Affine &position, int64_t extent) const;
+  /// Whether all lanes that exist lie in the tensor, as its ranges tell.
+  bool isInside(const Index &index, llvm::ArrayRef<int64_t> shape) const;
   /// Whether the position is a multiple of `step`; then it becomes that multiple.
   Known toGrid(Affine &position, int64_t step);
   Known choose(const Guard &condition, const Known &onTrue, const Known &onFalse);

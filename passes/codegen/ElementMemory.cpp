@@ -40,8 +40,17 @@ static Expr allLanes(ImplicitLocOpBuilder &builder, int64_t lanes) {
   return constantInt(builder, VectorType::get({lanes}, builder.getI1Type()), 1);
 }
 
+bool ElementEmitter::isInside(const Index &index, ArrayRef<int64_t> shape) const {
+  return llvm::all_of_zip(index, shape, [&](const Affine &position, int64_t extent) {
+    return whereIs(position, extent) == Where::Inside;
+  });
+}
+
 Known ElementEmitter::loadAt(Value pointer, ElementKind kind, ArrayRef<int64_t> shape, const Index &index,
-                             const Guard &guard) {
+                             const Guard &given) {
+  // What a guard keeps out of an image may be read all the same of what has no image: a channel's factor is
+  // one number, not a gather under a mask.
+  const Guard guard = isInside(index, shape) ? Guard() : given;
   int64_t laneStride;
   Known offset = staticPart(linearAddress(index, shape, kernel_.space()), laneStride);
   for (auto [entry, stride] : llvm::zip_equal(index, rowMajorStrides(shape)))

@@ -132,10 +132,15 @@ Expr ElementEmitter::divisor(const Windows2d &windows, ArrayRef<int64_t> image, 
       !excludePadding || (!leavesImage(windows.rows, rows) && !leavesImage(windows.columns, columns));
   if (always)
     return constant(builder_, compute, static_cast<double>(windows.rows.size * windows.columns.size));
-  Known count =
-      combine({elementsInside(windows.rows, rows, row), elementsInside(windows.columns, columns, column)},
-              [](ArrayRef<Expr> x) { return x[0] * x[1]; });
-  return toFloat(widened(count), getElementTypeOrSelf(compute));
+  // Each a float by itself: of the lanes' columns one conversion, and one product for each row.
+  auto inside = [&](const Windows &steps, int64_t extent, const Known &position) {
+    return combine({elementsInside(steps, extent, position)}, [&](ArrayRef<Expr> x) {
+      return toFloat(narrow(x[0], builder_.getI32Type()), getElementTypeOrSelf(compute));
+    });
+  };
+  Known count = combine({inside(windows.rows, rows, row), inside(windows.columns, columns, column)},
+                        [](ArrayRef<Expr> x) { return x[0] * x[1]; });
+  return widened(count);
 }
 
 Known ElementEmitter::emitOp(AvgPool2dOp op, const Index &index, const Guard &guard) {
