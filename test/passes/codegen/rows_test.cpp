@@ -146,29 +146,49 @@ TEST_P(RowsTest, MayLieAcrossTheLanes) {
       expectTheSameBits<float>(rows, length, 0, "f32");
 }
 
+/// By sweep, the names of the ops whose results are kept of $M's rows.
+std::vector<std::vector<std::string>> keptOf(const std::string &body, std::vector<int64_t> shape,
+                                             const Folded &folded) {
+  std::string matrix = tensor(shape, "f32"), row = tensor({shape[std::stoi(folded.kept)]}, "f32");
+  KernelText text({matrix}, {matrix}, expanded(body + "gpuc.yield %out : $M", matrix, row, folded));
+  std::vector<std::vector<std::string>> names;
+  for (const auto &sweep : codegen::keptValues(codegen::Kernel(text.block()))) {
+    names.emplace_back();
+    for (mlir::Value value : sweep)
+      names.back().push_back(value.getDefiningOp()->getName().stripDialect().str());
+  }
+  return names;
+}
+using Names = std::vector<std::vector<std::string>>;
+
 /// What the second sweep computes is kept for the third one: exp, and nothing that is cheap; nothing that is
 /// too long, or lies across the lanes.
 TEST(KeptValues, AreCostlyAndFit) {
   auto kept = [](std::vector<int64_t> shape, const Folded &folded) {
-    std::string matrix = tensor(shape, "f32"), row = tensor({shape[std::stoi(folded.kept)]}, "f32");
-    KernelText text({matrix}, {matrix},
-                    expanded(kMax + kExp + kSum + kDiv + "gpuc.yield %out : $M", matrix, row, folded));
-    std::vector<std::vector<std::string>> names;
-    for (const auto &sweep : codegen::keptValues(codegen::Kernel(text.block()))) {
-      names.emplace_back();
-      for (mlir::Value value : sweep)
-        names.back().push_back(value.getDefiningOp()->getName().stripDialect().str());
-    }
-    return names;
+    return keptOf(kMax + kExp + kSum + kDiv, std::move(shape), folded);
   };
-  using Names = std::vector<std::vector<std::string>>;
   const Folded rows(1), columns(0), channels("0, 2", "1");
   EXPECT_EQ(kept({4, 100}, rows), (Names{{}, {"exp"}}));
-  EXPECT_EQ(kept({4, 8192}, rows), (Names{{}, {"exp"}})) << "32 KiB";
-  EXPECT_EQ(kept({4, 8193}, rows), (Names{{}, {}}));
-  EXPECT_EQ(kept({8, 4, 1024}, channels), (Names{{}, {"exp"}}));
-  EXPECT_EQ(kept({8, 4, 1025}, channels), (Names{{}, {}}));
+  EXPECT_EQ(kept({4, 16384}, rows), (Names{{}, {"exp"}})) << "64 KiB";
+  EXPECT_EQ(kept({4, 16385}, rows), (Names{{}, {}}));
+  EXPECT_EQ(kept({8, 4, 2048}, channels), (Names{{}, {"exp"}}));
+  EXPECT_EQ(kept({8, 4, 2049}, channels), (Names{{}, {}}));
   EXPECT_EQ(kept({100, 4}, columns), (Names{{}, {}}));
+}
+
+/// As behind gelu: of erf, exp, their sum and its product with the row, of which nothing else is needed
+/// again, the product; but exp too where the last sweep needs it once more, and not what only that sweep
+/// computes.
+TEST(KeptValues, AreTheLastOfWhatNothingElseNeeds) {
+  const std::string product = "%e = gpuc.exp %a0 : $M\n%f = gpuc.erf %a0 : $M\n%both = gpuc.add %e, %f : $M\n"
+                              "%y = gpuc.mul %both, %a0 : $M\n",
+                    sum = "%sum = gpuc.sum %y dims [$D] : ($M) -> $R\n"
+                          "%below = gpuc.broadcast %sum dims [$K] : $R to $M\n",
+                    quotient = "%out = gpuc.div %y, %below : $M\n",
+                    withExp = "%more = gpuc.add %y, %e : $M\n%out = gpuc.div %more, %below : $M\n";
+  EXPECT_EQ(keptOf(product + sum + quotient, {4, 100}, Folded(1)), (Names{{"mul"}}));
+  EXPECT_EQ(keptOf(product + sum + withExp, {4, 100}, Folded(1)), (Names{{"exp", "mul"}}));
+  EXPECT_EQ(keptOf(product + sum + quotient, {4, 16384}, Folded(1)), (Names{{"mul"}})) << "one row of 64 KiB";
 }
 
 /// Reductions that share a sweep fold as if they were alone, though an index is as wide as two f32.
