@@ -99,87 +99,34 @@ Family familyOf(const ConvShape &shape, ConvMethod method) {
   llvm_unreachable("a fourth convolution");
 }
 
-/// How much of the vectors that a convolution computes with is in use: they run along what conv_method.h
-/// says.
-double laneShare(const ConvShape &shape, ConvMethod method) {
-  const auto share = [](int64_t extent) { return static_cast<double>(extent) / roundedUp(extent, kLanes); };
-  switch (method) {
-  case ConvMethod::patches:
-    return share(shape.kind == ConvKind::filter_gradient ? shape.patchRows() : shape.outputPixels());
-  case ConvMethod::by_rows:
-    return share(correlationOf(shape).width.output);
-  case ConvMethod::depthwise: // Of x's cotangent by strides, every other window has a vector.
-    return share(shape.kind == ConvKind::input_gradient ? shape.width.input : shape.width.output);
-  case ConvMethod::by_outputs:
-    return share(shape.groupOutputs());
-  case ConvMethod::by_images:
-    return share(shape.batch);
-  case ConvMethod::subsampled: // Those of what is left.
-    return 1;
-  case ConvMethod::by_channels:
-    return share(joinedGroups(shape) *
-                 (shape.kind == ConvKind::input_gradient ? shape.groupInputs() : shape.groupOutputs()));
-  }
-  llvm_unreachable("an eighth method");
-}
-
-/// How often the elements of a filter's gradient are added to: for each image, or for each part of all of
-/// them, which have sums of their own.
-double filterSums(const ConvShape &shape, ConvMethod method) {
-  const int64_t times = method == ConvMethod::patches     ? shape.batch
-                        : method == ConvMethod::depthwise ? cutDepthwise(shape).parts
-                                                          : cutDirect(shape, method).parts;
-  return static_cast<double>(times * shape.filterElements());
-}
-
-/// What is copied of an image to multiply it, and what is added to one.
-void countPatches(const ConvShape &shape, double size, Work &work) {
-  const double rows = static_cast<double>(shape.batch * shape.groups * shape.patchRows());
-  const double elements = size * rows * static_cast<double>(shape.outputPixels());
-  work[shape.width.stride > 1 ? Unit::strided : Unit::packed] = elements;
-  work[Unit::row] = rows * static_cast<double>(shape.height.output);
-}
-
-/// Products with pixels alone, none with padding; pictures and the filter are packed.
-void countByChannels(const ConvShape &shape, double size, Work &work) {
-  const bool isFilter = shape.kind == ConvKind::filter_gradient;
-  const double filter = static_cast<double>(shape.filterElements());
-  const ChannelsCut cut = cutChannels(shape);
-  const double times = static_cast<double>(isFilter ? cut.splits : cut.parts * cut.strips);
-  work.parts = cut.groups * cut.blocks *
-               (isFilter ? cut.input_blocks * cut.splits : cut.round_parts * cut.strips); // of a round
-  work[Unit::flop] =
-      2 * size * static_cast<double>(channelsProducts(shape)) / laneShare(shape, ConvMethod::by_channels);
-  work[Unit::packed] = size * (static_cast<double>(cut.rounds * channelsPackedElements(shape)) +
-                               (isFilter ? 0 : times * filter));
-  work[Unit::stored] = size * (isFilter ? filter
-                                        : static_cast<double>(shape.batch * shape.out_channels) *
-                                              static_cast<double>(shape.outputPixels()));
-}
-
+/// What the host counts to choose a method: vectors of 16 elements, squares of as many vectors. A block that
+/// begins takes as long as some runs do.
 void countConv(const ConvShape &shape, Work &work) {
-  const ConvMethod method = convMethod(shape);
-  const double outputs = static_cast<double>(shape.batch * shape.out_channels * shape.outputPixels());
-  const double size = static_cast<double>(std::max<int64_t>(sizeOf(shape.type), 4)) / 4;
-  if (method == ConvMethod::subsampled) {
-    countConv(subsampledShape(shape), work);
-    work[Unit::packed] +=
-        size * static_cast<double>(shape.batch * shape.in_channels * shape.taps() * shape.outputPixels());
+  constexpr double kRunsOfABlock = 4, kFlops = 2;
+  work[Unit::command] = 1;
+  if (!isCountable(shape)) {
+    work.family = Family::conv;
+    work[Unit::flop] = kFlops * static_cast<double>(shape.batch) * static_cast<double>(shape.out_channels) *
+                       static_cast<double>(shape.outputPixels()) * static_cast<double>(shape.patchRows());
     return;
   }
-  const bool isFilter = shape.kind == ConvKind::filter_gradient;
-  work.family = familyOf(shape, method);
-  work[Unit::command] = 1;
-  if (method == ConvMethod::by_channels)
-    return countByChannels(shape, size, work);
-  work[Unit::flop] = 2 * size * outputs * static_cast<double>(shape.patchRows()) / laneShare(shape, method);
-  if (method == ConvMethod::patches && !shape.isPointwise())
-    countPatches(shape, size, work);
-  if (method != ConvMethod::patches && method != ConvMethod::depthwise)
-    work[Unit::packed] = size * static_cast<double>(shape.inputElements());
-  work[Unit::stored] = size * (isFilter ? filterSums(shape, method) : outputs);
-  if (method == ConvMethod::by_rows && isFilter)
-    work[Unit::row] = filterSums(shape, method);
+  const ConvMethod method = convMethod(shape);
+  if (method == ConvMethod::subsampled)
+    countConv(subsampledShape(shape), work);
+  else
+    work.family = familyOf(shape, method);
+  const ConvWork counted = convWork(shape, method);
+  const auto add = [&](Unit unit, double times, int64_t count) {
+    work[unit] += times * static_cast<double>(count);
+  };
+  work.parts = std::max(work.parts, counted.tiles);
+  add(Unit::flop, kFlops * kLanes, counted.steps);
+  add(Unit::packed, kLanes, counted.vectors);
+  add(Unit::packed, kLanes * kLanes, counted.squares);
+  add(Unit::strided, 1, counted.strided);
+  add(Unit::stored, kLanes, counted.sums);
+  add(Unit::row, 1, counted.runs);
+  add(Unit::row, kRunsOfABlock, counted.blocks);
 }
 
 //===----------------------------------------------------------------------===//

@@ -36,7 +36,7 @@ std::string whyOf(const ConvShape &shape, ConvMethod chosen) {
   for (ConvMethod method : kConvMethods)
     if (method != ConvMethod::depthwise && fitsMethod(shape, method))
       costs.push_back({convCost(shape, method), method});
-  llvm::stable_sort(costs, [](auto a, auto b) { return a.first < b.first; });
+  llvm::sort(costs);
   std::string why = "least by count, us of a core:";
   for (auto [cost, method] : costs)
     why += llvm::formatv(" {0} {1:F1},", nameOf(method), static_cast<double>(cost) / kPicosecondsOfUs).str();
@@ -55,7 +55,7 @@ void describeConv(const ConvShape &given, llvm::json::Object &entry) {
   }
   entry["method"] = name;
   entry["why"] = whyOf(given, method);
-  if (of == ConvMethod::depthwise || !isCountable(shape))
+  if (!isCountable(shape))
     entry["wasted"] = nullptr;
   else
     entry["wasted"] =

@@ -103,8 +103,8 @@ constexpr ConvWork convWork(const ConvShape& s, ConvMethod method) {
       }
       return work;
     }
-    case ConvMethod::depthwise:  // nothing is compared with it
-      return {};
+    case ConvMethod::depthwise:
+      return depthwiseWork(s);
   }
   return {};
 }
@@ -136,7 +136,7 @@ constexpr ConvRates ratesOf(const ConvShape& s, ConvMethod method) {
       return {86, 16000, 270, 1500, 2000, 0, 12000};
     case ConvMethod::subsampled:
       return {0, 0, 0, 1600, 540, 120, 0};
-    case ConvMethod::depthwise:
+    case ConvMethod::depthwise:  // which is compared with nothing
       return {};
   }
   return {};

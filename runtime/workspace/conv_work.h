@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/workspace/conv_depthwise.h"
 #include "runtime/workspace/conv_direct.h"
 #include "runtime/workspace/conv_patches.h"
 #include "runtime/workspace/conv_shape.h"
@@ -260,6 +261,23 @@ constexpr ConvWork imagesWork(const ConvShape& shape) {
     output += outputs;
   }
   work.tiles = groups * cut.strips;
+  return work;
+}
+
+//===----------------------------------------------------------------------===//
+// Depthwise
+//===----------------------------------------------------------------------===//
+
+/// Lanes run along a row; of x's cotangent by strides, every other window has a vector.
+constexpr ConvWork depthwiseWork(const ConvShape& s) {
+  const bool to_input = s.kind == ConvKind::input_gradient, to_filter = s.kind == ConvKind::filter_gradient;
+  const int64_t columns = to_input ? s.width.input : s.width.output;
+  const int64_t rows = s.batch * s.out_channels * s.height.output;
+  const DepthwiseCut cut = cutDepthwise(s);
+  ConvWork work;
+  work.steps = rows * s.taps() * ceilQuotient(s.width.output * vectorsOf(columns, s), columns);
+  work.sums = to_filter ? vectorsOf(cut.parts * s.filterElements(), s) : rows * vectorsOf(s.width.output, s);
+  work.tiles = cut.blocks * (to_filter ? cut.parts : ceilQuotient(s.batch, cut.images));
   return work;
 }
 
