@@ -125,13 +125,13 @@ constexpr ConvRates ratesOf(const ConvShape& s, ConvMethod method) {
   switch (method) {
     case ConvMethod::patches:
       if (s.isPointwise()) return {82, 0, 260, 0, 760, 250, 10000};
-      return {110, 0, 340, 5900, 540, 260, 11000};
+      return {110, 0, 340, 5900, 600, 260, 11000};
     case ConvMethod::by_rows:
-      return {110, 1200, 2500, 2300, 960, 230, 0};
+      return {110, 1200, 2500, 2200, 960, 230, 0};
     case ConvMethod::by_outputs:
       return {100, 0, 83, 2200, 1100, 0, 15000};
     case ConvMethod::by_images:
-      return {94, 8100, 550, 260, 180, 0, 9900};
+      return {94, 8200, 560, 260, 180, 0, 10000};
     case ConvMethod::by_channels:
       return {86, 16000, 270, 1500, 2000, 0, 12000};
     case ConvMethod::subsampled:

@@ -100,7 +100,7 @@ constexpr ConvWork copyWork(const ConvShape& s, int64_t times) {
   }
   work.runs = rows * (s.height.output + blocks - 1);
   if (s.width.stride == 1)
-    work.vectors = work.runs * vectorsOf(s.width.output, s);
+    work.vectors = rows * (s.height.output * vectorsOf(s.width.output, s) + blocks - 1);
   else
     work.strided = (s.taps() == 1 ? 2 : 1) * rows * pixels;  // no other tap has had the line
   return work;
@@ -179,7 +179,7 @@ constexpr ConvWork rowsWork(const ConvShape& shape) {
     forEvenBlocks(vectors, std::min(kMostVectors, kMostSums / rows), [&](int64_t wide, int64_t blocks) {
       blocks *= times * images * cut.strips;
       work.steps += blocks * blockSteps(rows * wide, rows + unalignedLoads(wide)) * s.groupInputs() *
-                    s.width.kernel * tapsMet(s.height) / s.height.output;
+                    s.width.kernel / s.height.output * tapsMet(s.height);
       work.blocks += blocks * chunks;
     });
   });

@@ -105,6 +105,13 @@ TEST(ConvMethod, CountsAllProducts) {
   EXPECT_EQ(convWork(whole, ConvMethod::by_channels).steps * vectorLanes(whole), channelsProducts(whole));
 }
 
+// A row of 4,096 windows is 256 vectors for each of three taps, cut into 64 blocks.
+TEST(ConvMethod, CountsLongRowsOnce) {
+  ConvShape shape = makeShape(1, 1, 1, axis(1, 1), axis(4098, 3));
+  ASSERT_TRUE(countWindows(shape));
+  EXPECT_EQ(convWork(shape, ConvMethod::patches).vectors, 3 * (256 + 63));
+}
+
 // A hostile plan's numbers: counted by nobody, since they would not fit 64 bits.
 TEST(ConvMethod, NumbersBeyondAllMemory) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
@@ -119,6 +126,17 @@ TEST(ConvMethod, NumbersBeyondAllMemory) {
             shape.kind = kind;
             EXPECT_TRUE(fitsMethod(shape, convMethod(shape))) << describe(shape);
           }
+  std::mt19937_64 random(6);
+  // Of any magnitude below so many bits.
+  auto upTo = [&](uint64_t bits) { return 1 + static_cast<int64_t>(random() >> (64 - random() % bits - 1)); };
+  for (int i = 0; i < 5000; ++i) {
+    auto any = [&] { return axis(upTo(31), upTo(12), upTo(20), upTo(5), upTo(5), upTo(12)); };
+    const int64_t groups = upTo(8);
+    ConvShape shape = makeShape(upTo(31), groups * upTo(16), groups * upTo(16), any(), any(), groups);
+    shape.kind = kKinds[random() % 3];
+    if (!countWindows(shape) || !isCountable(shape)) continue;
+    for (ConvMethod method : methodsOf(shape)) EXPECT_GE(convCost(shape, method), 0) << describe(shape);
+  }
   ConvShape empty = makeShape(0, 4, 4, same(8), same(8));
   ASSERT_TRUE(countWindows(empty));
   EXPECT_EQ(convMethod(empty), ConvMethod::patches);
