@@ -84,7 +84,9 @@ constexpr DepthwiseCut cutDepthwise(const ConvShape& s) {
   if (to_filter) {
     const int64_t most = std::max<int64_t>(fitsDepthwiseLanes(s) ? kDepthwiseLanes : 1,
                                            kDepthwiseSumBytes / (64 * outputs * s.taps()));
-    cut.channels = std::min(cut.channels, most), cut.planes = std::min(cut.planes, most);
+    // Channels lie side by side, images far apart: as many in turn as leave tiles enough.
+    cut.channels = std::max(cut.channels, s.groups * s.batch / kWantedTiles);
+    cut.channels = std::min({cut.channels, most, s.groups}), cut.planes = std::min(cut.planes, most);
   }
   // Some planes at once are one vector.
   const int64_t at_once = fitsDepthwiseLanes(s) && cut.planes >= kDepthwiseLanes ? kDepthwiseLanes : 2;

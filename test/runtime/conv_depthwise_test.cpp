@@ -113,6 +113,24 @@ TEST(ConvDepthwise, SeveralImagesOfAPart) {
       }
 }
 
+// Rows of two vectors and of more, padded by one, that are met along pairs of rows: odd and even numbers of
+// rows, a last vector of one lane, of some and of all; rows missing above, below and on both sides; such as
+// are padded otherwise.
+TEST(ConvDepthwise, AlongRows) {
+  for (int64_t columns : {17, 20, 31, 32, 33, 47, 48, 49, 64}) {
+    const auto seed = static_cast<uint64_t>(columns);
+    const ConvAxis row = axis(columns, 3, 1, 1, 1);
+    for (int64_t low : {0, 1, 2})
+      for (int64_t high : {0, 1, 2})
+        for (int64_t height : {1, 2, 3, 4, 7})
+          if (height + low + high >= 3) checkAll(depthwise(2, 3, axis(height, 3, 1, low, high), row), seed);
+    const ConvAxis five = axis(5, 3, 1, 1, 1);
+    checkAll(depthwise(2, 3, five, axis(columns, 3, 1, 0, 2)), seed);
+    checkAll(depthwise(2, 3, five, axis(columns, 3, 1, 2, 0)), seed);
+    checkAll(depthwise(2, 3, five, row, 2), seed);
+  }
+}
+
 // Blocks of rows that are whole or not.
 TEST(ConvDepthwise, Heights) {
   for (int64_t kernel : {3, 5, 7})
@@ -299,20 +317,20 @@ TEST(ConvDepthwise, FinishesWhatItSummedUp) {
 // those for which it lies behind the end of the row before.
 TEST(ConvDepthwise, NanStaysInItsWindows) {
   for (int64_t stride : {1, 2})
-    for (int64_t padding : {0, 1})
-      for (int64_t column : {0, 13, 15, 18}) {
-        ConvShape shape =
-            depthwise(2, 3, axis(8, 3, stride, padding, padding), axis(19, 3, stride, padding, 0));
-        ASSERT_TRUE(countWindows(shape));
-        for (ConvKind kind : kKinds) {
-          shape.kind = kind;
-          SCOPED_TRACE(describe(shape));
-          GuardedConv<float> problem(shape, 3);
-          problem.x()[3 * 19 + column] = std::numeric_limits<float>::quiet_NaN();
-          run(shape, problem);
-          EXPECT_EQ(problem.firstError(), "");
+    for (int64_t low : {0, 1})
+      for (int64_t high : {0, 1})
+        for (int64_t column : {0, 13, 15, 16, 18}) {
+          ConvShape shape = depthwise(2, 3, axis(8, 3, stride, low, low), axis(19, 3, stride, low, high));
+          ASSERT_TRUE(countWindows(shape));
+          for (ConvKind kind : kKinds) {
+            shape.kind = kind;
+            SCOPED_TRACE(describe(shape));
+            GuardedConv<float> problem(shape, 3);
+            problem.x()[3 * 19 + column] = std::numeric_limits<float>::quiet_NaN();
+            run(shape, problem);
+            EXPECT_EQ(problem.firstError(), "");
+          }
         }
-      }
 }
 
 TEST(ConvDepthwise, RandomShapes) {

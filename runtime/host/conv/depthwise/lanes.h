@@ -134,6 +134,16 @@ inline void storeHalves(T* low, T* high, Vector<T> v, LaneMask<T> mask) {
   storeLanes<T>(high - kHalf, v, static_cast<LaneMask<T>>(mask << kHalf));
 }
 
+/// Where the mask has lanes the product is added.
+template <typename T>
+inline Vector<T> multiplyAddLanes(Vector<T> a, Vector<T> b, Vector<T> sum, LaneMask<T> mask) {
+  if constexpr (sizeof(T) == 4)
+    return (Vector<T>)_mm512_mask3_fmadd_ps((__m512)a, (__m512)b, (__m512)sum, mask);
+  else
+    return (Vector<T>)_mm512_mask3_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)sum,
+                                            static_cast<__mmask8>(mask));
+}
+
 template <typename T>
 using LaneNumbers = __m512i;
 

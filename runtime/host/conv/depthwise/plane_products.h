@@ -9,6 +9,7 @@
 #include "runtime/host/conv/depthwise/rolling_products.h"
 #include "runtime/host/conv/depthwise/rolling_step_products.h"
 #include "runtime/host/conv/depthwise/row_pairs.h"
+#include "runtime/host/conv/depthwise/row_products.h"
 #include "runtime/host/conv/depthwise/sized_planes.h"
 #include "runtime/host/conv/depthwise/vector_blocks.h"
 #include "runtime/host/conv/depthwise/vector_plane_steps.h"
@@ -160,6 +161,8 @@ __attribute__((noinline)) void productColumns(const PlaneProducts<T>& p, int tap
 /// Of one image.
 template <int kKernel, int kStride, typename T>
 void productsOfImage(const PlaneProducts<T>& p) {
+  if constexpr (kStride == 1 && kRolls<kKernel>)
+    if (multipliesRows(p)) return;
   if constexpr (kStride == 1 && kRolls<kKernel>)
     if (p.y.row_end - p.y.row >= kKernel && p.y.columns <= kMostRollingVectors * kLanes<T>)
       return rollingProducts<kKernel>(p);
