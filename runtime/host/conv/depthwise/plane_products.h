@@ -218,6 +218,13 @@ inline __attribute__((always_inline)) void addTree(Vector<T>* v) {
   if constexpr (kDistance > 1) addTree<kDistance / 2, T>(v);
 }
 
+/// Each lane of v = the sum of all lanes of its part of twice kDistance.
+template <int kDistance, typename T>
+inline __attribute__((always_inline)) void addAlone(Vector<T>& v) {
+  v = addHalves<kDistance, T>(v, v);
+  if constexpr (kDistance > 1) addAlone<kDistance / 2, T>(v);
+}
+
 template <typename T>
 void addLanes(const T* lanes, int64_t count, T* sums) {
   int64_t i = 0;
@@ -233,18 +240,32 @@ void addLanes(const T* lanes, int64_t count, T* sums) {
 
 #if defined(__AVX512F__)
 
-/// The same of planes that share vectors, each of which has a part of the lanes.
-template <int kTaps, int kPlanes, typename T>
-void addLanesOfParts(const T* lanes, T* sums, int64_t sums_plane) {
+/// Sums of each plane's lanes of kCount vectors, up to as many as a plane has lanes.
+template <int kPlanes, int kCount, typename T>
+inline __attribute__((always_inline)) void addLanesOfParts(const T* lanes, T* sums, int64_t sums_plane) {
   constexpr int kSpan = kLanes<T> / kPlanes;
-  for (int tap = 0; tap < kTaps; tap += kSpan) {
-    Vector<T> v[kSpan] = {};
-    for (int i = 0; i < kSpan && tap + i < kTaps; ++i) v[i] = load(lanes + (tap + i) * kSumRoom<T>);
+  Vector<T> v[kSpan];
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) v[i] = load(lanes + i * kSumRoom<T>);
+  if constexpr (kCount == kSpan)
     addTree<kSpan / 2, T>(v);
-    const int taps = kTaps - tap < kSpan ? kTaps - tap : kSpan;
-    for (int plane = 0, first = 0; plane < kPlanes; ++plane, first += kSpan)
-      storeLanes<T>(sums + plane * sums_plane + tap - first, v[0], lanesWithin<T>(first, first + taps));
-  }
+  else
+    addAlone<kSpan / 2, T>(v[0]);
+#pragma unroll
+  for (int plane = 0; plane < kPlanes; ++plane)
+    storeLanes<T>(sums + plane * (sums_plane - kSpan), v[0],
+                  lanesWithin<T>(plane * kSpan, plane * kSpan + kCount));
+}
+
+/// Of all taps, of which one is left over.
+template <int kTaps, int kPlanes, typename T>
+inline __attribute__((always_inline)) void addTapsOfParts(const T* lanes, T* sums, int64_t sums_plane) {
+  constexpr int kSpan = kLanes<T> / kPlanes;
+  static_assert(kTaps % kSpan == 1);
+#pragma unroll
+  for (int tap = 0; tap + kSpan <= kTaps; tap += kSpan)
+    addLanesOfParts<kPlanes, kSpan>(lanes + tap * kSumRoom<T>, sums + tap, sums_plane);
+  addLanesOfParts<kPlanes, 1>(lanes + (kTaps - 1) * kSumRoom<T>, sums + kTaps - 1, sums_plane);
 }
 
 #endif
@@ -252,8 +273,10 @@ void addLanesOfParts(const T* lanes, T* sums, int64_t sums_plane) {
 template <int kTaps, typename T>
 void addSharedLanes(int64_t in_vector, const T* lanes, T* sums, int64_t sums_plane) {
 #if defined(__AVX512F__)
-  if (in_vector == 2) addLanesOfParts<kTaps, 2>(lanes, sums, sums_plane);
-  if (in_vector == 4) addLanesOfParts<kTaps, 4>(lanes, sums, sums_plane);
+  if constexpr (sizeof(T) == 4 && kTaps == 9) {
+    if (in_vector == 2) addTapsOfParts<kTaps, 2>(lanes, sums, sums_plane);
+    if (in_vector == 4) addTapsOfParts<kTaps, 4>(lanes, sums, sums_plane);
+  }
   if constexpr (sizeof(T) == 4 && kTaps > kChannelLanes)
     if (in_vector == kChannelLanes)
       fromLanes(reinterpret_cast<const Vector<T>*>(lanes), kTaps, sums, sums_plane);
