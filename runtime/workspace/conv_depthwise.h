@@ -60,7 +60,7 @@ constexpr int64_t depthwiseRowsRead(const ConvShape& s, int64_t rows) {
 
 constexpr DepthwiseCut cutDepthwise(const ConvShape& s) {
   constexpr int64_t kWantedTiles = 32, kFewRows = 16, kTileElements = 32 * 1024;
-  constexpr int64_t kFewPixels = 16, kImages = 4, kFewLanePixels = 15 * 15;
+  constexpr int64_t kFewPixels = 16, kImages = 4, kFewLanePixels = 16 * 16;
   const bool to_input = s.kind == ConvKind::input_gradient;
   const int64_t bytes = sizeOf(computedType(s.type)), outputs = s.groupOutputs();
   const int64_t all_rows = to_input ? s.height.input : s.height.output;
@@ -81,6 +81,8 @@ constexpr DepthwiseCut cutDepthwise(const ConvShape& s) {
       fitsDepthwiseLanes(s) && sumsHaveLaneColumns(s.width.kernel, s.width.stride, s.width.input);
   cut.images = !to_filter && (is_small || in_lanes) ? std::min(s.batch, kImages) : 1;
   cut.channels = std::clamp<int64_t>(kTileElements / (elements * cut.images), cut.planes, s.groups);
+  // Some planes at once are one vector, or some vectors.
+  const int64_t together = fitsDepthwiseLanes(s) ? kDepthwiseLanes : s.taps() == 9 ? 4 : 2;
   if (to_filter) {
     const int64_t most = std::max<int64_t>(fitsDepthwiseLanes(s) ? kDepthwiseLanes : 1,
                                            kDepthwiseSumBytes / (64 * outputs * s.taps()));
@@ -89,12 +91,10 @@ constexpr DepthwiseCut cutDepthwise(const ConvShape& s) {
     if (s.outputPixels() > kFewLanePixels)
       cut.channels = std::max(cut.channels, s.groups * s.batch / kWantedTiles);
     else
-      cut.channels = std::min(cut.channels, (s.groups / kWantedTiles + 4) / 4 * 4);
+      cut.channels = std::min(cut.channels, (s.groups / kWantedTiles + together) / together * together);
     cut.channels = std::min({cut.channels, most, s.groups}), cut.planes = std::min(cut.planes, cut.channels);
   }
-  // Some planes at once are one vector.
-  const int64_t most_at_once = fitsDepthwiseLanes(s) ? kDepthwiseLanes : 4;
-  const int64_t at_once = cut.planes >= most_at_once ? most_at_once : 2;
+  const int64_t at_once = cut.planes >= together ? together : 2;
   if (cut.planes > 1) cut.planes -= cut.planes % at_once;
   if (cut.channels < s.groups) cut.channels -= cut.channels % cut.planes;
   cut.blocks = (s.groups + cut.channels - 1) / cut.channels;

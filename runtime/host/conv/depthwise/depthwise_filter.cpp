@@ -44,7 +44,7 @@ class DepthwiseFilterTile {
   /// Images that a plane meets while its sums are in registers, where it has so little that to load and store
   /// them takes as long; more of them have lines that drive each other out of the first-level cache.
   int64_t imagesAtOnce() const {
-    constexpr int64_t kFewPixels = 15 * 15, kImages = 4;
+    constexpr int64_t kFewPixels = 16 * 16, kImages = 4;
     return !kIsWidened<S> && problem_.shape.outputPixels() <= kFewPixels ? kImages : 1;
   }
 

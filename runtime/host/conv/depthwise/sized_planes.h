@@ -1,6 +1,6 @@
-// 3x3 planes of the sizes that networks end with, padded by one: squares of 14 pixels, or of 7 or 8, where
-// two planes are side by side. How many rows there are is known when this is compiled, so that nothing is
-// looked up or shifted on the way down a plane. Included by patch_kernels.cpp alone (see
+// 3x3 planes of the sizes that networks end with, padded by one: squares of 9 to 16 pixels, or of 5 to 8,
+// where two planes are side by side. How many rows there are is known when this is compiled, so that nothing
+// is looked up or shifted on the way down a plane. Included by patch_kernels.cpp alone (see
 // runtime/host/matmul/vector.h).
 #pragma once
 
@@ -61,6 +61,10 @@ inline __attribute__((always_inline)) void askForShareToWrite(int r, const T* wr
 template <int kPlanes, int kSide, typename T>
 constexpr int kSizedLines = (kPlanes * kSide * kSide + kLanes<T> - 1) / kLanes<T>;
 
+/// Rows that need no masks, if the compiler knows that.
+template <int kPlanes, int kSide, typename T>
+constexpr bool kFillsVector = kPlanes * kSide == kLanes<T>;
+
 /// Planes of one image. Sums of the middle column of the filter are apart, lest each waits for nine
 /// multiply-adds of its own.
 template <int kPlanes, int kSide, int kStride, typename Lanes, typename T>
@@ -91,6 +95,7 @@ inline __attribute__((always_inline)) void sumSizedRows(const Lanes& lanes, cons
 
 template <int kPlanes, int kSide, int kStride, typename T>
 inline void sumSized(PlaneSums<T> p) {
+  if constexpr (kFillsVector<kPlanes, kSide, T>) p.source.columns = kSide, p.columns = kSide / kStride;
   const auto lanes = sizedLanes<kPlanes, kStride, T>(p);
   for (int64_t plane = 0; plane + kPlanes <= p.planes; plane += kPlanes) {
     Vector<T> taps[9];
@@ -135,6 +140,7 @@ inline __attribute__((always_inline)) void addSizedProducts(const Lanes& lanes, 
 
 template <int kPlanes, int kSide, int kStride, typename T>
 inline void multiplySized(PlaneProducts<T> p) {
+  if constexpr (kFillsVector<kPlanes, kSide, T>) p.x.columns = kSide, p.y.columns = kSide / kStride;
   const auto lanes = sizedLanes<kPlanes, kStride, T>(p);
   for (int64_t plane = 0; plane + kPlanes <= p.planes; plane += kPlanes) {
     Vector<T> sums[3][3];
@@ -207,6 +213,23 @@ inline void forImages(const PlaneSums<T>& p, Run run) {
   for (int64_t image = 0; image < p.images; ++image) run(p.ofImage(image));
 }
 
+/// Squares by strides of one of which there are kernels: of up to half a vector two are side by side.
+constexpr int kLeastSide = 5, kMostSide = 16;
+template <typename T>
+constexpr int planesOfSide(int64_t side) {
+  return side < kLeastSide || side > kMostSide ? 0 : side <= kLanes<T> / 2 ? 2 : 1;
+}
+
+/// Calls run with the side as a constant.
+template <typename Run, int... kSide>
+inline void withSide(int64_t side, const Run& run, std::integer_sequence<int, kSide...>) {
+  ((side == kLeastSide + kSide ? run(std::integral_constant<int, kLeastSide + kSide>()) : void()), ...);
+}
+template <typename Run>
+inline void withSide(int64_t side, const Run& run) {
+  withSide(side, run, std::make_integer_sequence<int, kMostSide - kLeastSide + 1>());
+}
+
 /// Computes planes of which there are kernels, two by two, but for a last one that is left over, with which
 /// others go on: how many.
 template <int kKernel, int kStride, typename T>
@@ -216,12 +239,16 @@ inline int64_t sumsSized([[maybe_unused]] const PlaneSums<T>& p) {
     const int64_t side = p.source.columns, windows = (side + kStride - 1) / kStride;
     if (!isSquare<kKernel>(p.source, p.low_row, p.low_column)) return 0;
     if (p.row != 0 || p.row_end != windows || p.columns != windows) return 0;
-    if (kStride == 1 && side == 14) return forImages(p, sumSized<1, 14, 1, T>), p.planes;
-    const int64_t pairs = p.planes / 2 * 2, quads = p.planes / 4 * 4;
-    if (kStride == 1 && side == 4) return p.flipped ? sumQuads<true>(p) : sumQuads<false>(p), quads;
-    if (kStride == 1 && side == 8) return forImages(p, sumSized<2, 8, 1, T>), pairs;
-    if (kStride == 1 && side == 7) return forImages(p, sumSized<2, 7, 1, T>), pairs;
-    if (kStride == 2 && side == 14) return forImages(p, sumSized<2, 14, 2, T>), pairs;
+    if constexpr (kStride == 2)
+      return side == 14 ? (forImages(p, sumSized<2, 14, 2, T>), p.planes / 2 * 2) : 0;
+    if (side == 4) return p.flipped ? sumQuads<true>(p) : sumQuads<false>(p), p.planes / 4 * 4;
+    const int planes = planesOfSide<T>(side);
+    if (planes == 0) return 0;
+    withSide(side, [&](auto known) {
+      constexpr int kSide = decltype(known)::value;
+      forImages(p, sumSized<planesOfSide<T>(kSide), kSide, 1, T>);
+    });
+    return p.planes / planes * planes;
   }
 #endif
   return 0;
@@ -245,11 +272,9 @@ inline SharedPlanes sharedPlanesSized(const PlaneProducts<T>& p) {
   const int64_t side = p.x.columns, windows = (side + kStride - 1) / kStride;
   if (!isSquare<kKernel>(p.x, p.low_row, p.low_column)) return {};
   if (p.y.row != 0 || p.y.row_end != windows || p.y.columns != windows) return {};
-  if (kStride == 1 && side == 4) return SharedPlanes::by(4, p.planes);
-  if (kStride == 1 && (side == 7 || side == 8)) return SharedPlanes::by(2, p.planes);
-  if (kStride == 1 && side == 14) return SharedPlanes::by(1, p.planes);
-  if (kStride == 2 && side == 14) return SharedPlanes::by(2, p.planes);
-  return {};
+  if (kStride == 2) return side == 14 ? SharedPlanes::by(2, p.planes) : SharedPlanes{};
+  if (side == 4) return SharedPlanes::by(4, p.planes);
+  return planesOfSide<T>(side) > 0 ? SharedPlanes::by(planesOfSide<T>(side), p.planes) : SharedPlanes{};
 }
 
 template <int kKernel, int kStride, typename T>
@@ -259,9 +284,10 @@ inline int64_t multipliesSized(const PlaneProducts<T>& p) {
 #if defined(__AVX512F__)
   if constexpr (kKernel == 3 && kStride == 1 && sizeof(T) == 4) {
     if (p.x.columns == 4) multiplyQuads(p);
-    if (p.x.columns == 7) multiplySized<2, 7, 1>(p);
-    if (p.x.columns == 8) multiplySized<2, 8, 1>(p);
-    if (p.x.columns == 14) multiplySized<1, 14, 1>(p);
+    withSide(p.x.columns, [&](auto known) {
+      constexpr int kSide = decltype(known)::value;
+      multiplySized<planesOfSide<T>(kSide), kSide, 1>(p);
+    });
   }
   if constexpr (kKernel == 3 && kStride == 2 && sizeof(T) == 4) multiplySized<2, 14, 2>(p);
 #endif
