@@ -131,6 +131,22 @@ TEST(ConvDepthwise, AlongRows) {
   }
 }
 
+// Large filters on such rows, padded by half of the filter: some rows of the filter at a time, of which y
+// lacks some; rows that meet padding alone.
+TEST(ConvDepthwise, LargeFiltersAlongRows) {
+  for (int64_t kernel : {5, 7})
+    for (int64_t columns : {17, 28, 32, 33, 47, 48, 56}) {
+      const auto seed = static_cast<uint64_t>(columns);
+      const ConvAxis row = axis(columns, kernel, 1, kernel / 2, kernel / 2);
+      for (int64_t low : {int64_t{0}, int64_t{1}, kernel / 2, kernel})
+        for (int64_t high : {int64_t{0}, kernel / 2, kernel + 1})
+          for (int64_t height : {1, 2, 3, 4, 6, 9})
+            if (height + low + high >= kernel)
+              checkAll(depthwise(1, 2, axis(height, kernel, 1, low, high), row), seed);
+      checkAll(depthwise(2, 2, row, row, 2), seed);
+    }
+}
+
 // Blocks of rows that are whole or not.
 TEST(ConvDepthwise, Heights) {
   for (int64_t kernel : {3, 5, 7})
@@ -316,21 +332,23 @@ TEST(ConvDepthwise, FinishesWhatItSummedUp) {
 // A NaN reaches the windows that hold it and no others: neither those beside it in a row's last vector, nor
 // those for which it lies behind the end of the row before.
 TEST(ConvDepthwise, NanStaysInItsWindows) {
-  for (int64_t stride : {1, 2})
-    for (int64_t low : {0, 1})
-      for (int64_t high : {0, 1})
-        for (int64_t column : {0, 13, 15, 16, 18}) {
-          ConvShape shape = depthwise(2, 3, axis(8, 3, stride, low, low), axis(19, 3, stride, low, high));
-          ASSERT_TRUE(countWindows(shape));
-          for (ConvKind kind : kKinds) {
-            shape.kind = kind;
-            SCOPED_TRACE(describe(shape));
-            GuardedConv<float> problem(shape, 3);
-            problem.x()[3 * 19 + column] = std::numeric_limits<float>::quiet_NaN();
-            run(shape, problem);
-            EXPECT_EQ(problem.firstError(), "");
+  for (int64_t kernel : {3, 5, 7})
+    for (int64_t stride : {1, 2})
+      for (int64_t low : {int64_t{0}, int64_t{1}, kernel / 2})
+        for (int64_t high : {int64_t{0}, int64_t{1}, kernel / 2})
+          for (int64_t column : {0, 2, 13, 15, 16, 18}) {
+            ConvShape shape =
+                depthwise(2, 3, axis(8, kernel, stride, low, low), axis(19, kernel, stride, low, high));
+            ASSERT_TRUE(countWindows(shape));
+            for (ConvKind kind : kKinds) {
+              shape.kind = kind;
+              SCOPED_TRACE(describe(shape));
+              GuardedConv<float> problem(shape, 3);
+              problem.x()[3 * 19 + column] = std::numeric_limits<float>::quiet_NaN();
+              run(shape, problem);
+              EXPECT_EQ(problem.firstError(), "");
+            }
           }
-        }
 }
 
 TEST(ConvDepthwise, RandomShapes) {

@@ -5,6 +5,7 @@
 #include "runtime/host/conv/depthwise/channel_lanes.h"
 #include "runtime/host/conv/depthwise/flat_planes.h"
 #include "runtime/host/conv/depthwise/lanes.h"
+#include "runtime/host/conv/depthwise/large_row_products.h"
 #include "runtime/host/conv/depthwise/plane_kernels.h"
 #include "runtime/host/conv/depthwise/rolling_products.h"
 #include "runtime/host/conv/depthwise/rolling_step_products.h"
@@ -163,6 +164,8 @@ template <int kKernel, int kStride, typename T>
 void productsOfImage(const PlaneProducts<T>& p) {
   if constexpr (kStride == 1 && kRolls<kKernel>)
     if (multipliesRows(p)) return;
+  if constexpr (kStride == 1)
+    if (multipliesLargeRows<kKernel>(p)) return;
   if constexpr (kStride == 1 && kRolls<kKernel>)
     if (p.y.row_end - p.y.row >= kKernel && p.y.columns <= kMostRollingVectors * kLanes<T>)
       return rollingProducts<kKernel>(p);
