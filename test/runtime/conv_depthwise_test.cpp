@@ -147,6 +147,22 @@ TEST(ConvDepthwise, LargeFiltersAlongRows) {
     }
 }
 
+// 5x5 by strides of two down whole planes whose windows are one vector or two: even and odd numbers of rows
+// and columns, one row alone, pairs of planes and one left over; such as are padded otherwise.
+TEST(ConvDepthwise, LargeFiltersByStrides) {
+  for (int64_t columns : {17, 18, 28, 31, 32, 33, 34, 47, 56, 63, 64, 65})
+    for (int64_t height : {1, 2, 3, 4, 5, 8, 9})
+      checkAll(depthwise(2, 3, axis(height, 5, 2, 2, 2), axis(columns, 5, 2, 2, 2)),
+               static_cast<uint64_t>(columns * height));
+  const ConvAxis square = axis(28, 5, 2, 2, 2);
+  for (const ConvAxis& other : {axis(28, 5, 2, 1, 2), axis(28, 5, 2, 2, 1), axis(28, 5, 2, 3, 1),
+                                axis(28, 5, 2, 2, 3), axis(28, 5, 2, 0, 0)}) {
+    checkAll(depthwise(2, 3, square, other), 5);
+    checkAll(depthwise(2, 3, other, square), 6);
+  }
+  checkAll(depthwise(2, 3, square, square, 2), 7);
+}
+
 // Blocks of rows that are whole or not.
 TEST(ConvDepthwise, Heights) {
   for (int64_t kernel : {3, 5, 7})

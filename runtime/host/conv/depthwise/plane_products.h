@@ -6,6 +6,7 @@
 #include "runtime/host/conv/depthwise/flat_planes.h"
 #include "runtime/host/conv/depthwise/lanes.h"
 #include "runtime/host/conv/depthwise/large_row_products.h"
+#include "runtime/host/conv/depthwise/large_step_products.h"
 #include "runtime/host/conv/depthwise/plane_kernels.h"
 #include "runtime/host/conv/depthwise/rolling_products.h"
 #include "runtime/host/conv/depthwise/rolling_step_products.h"
@@ -190,7 +191,7 @@ __attribute__((noinline)) void productsOfAnySize(const PlaneProducts<T>& p) {
   if constexpr (kStride == 2 && kRolls<kKernel>)
     if (multipliesPicked(p)) return;
   if constexpr (kStride == 2 && !kRolls<kKernel>)
-    if (multipliesBlocks<kKernel, 2>(p)) return;
+    if (multipliesLargeSteps<kKernel>(p) || multipliesBlocks<kKernel, 2>(p)) return;
   if (p.images == 1) return productsOfImage<kKernel, kStride>(p);
   for (int64_t image = 0; image < p.images; ++image) productsOfImage<kKernel, kStride>(p.ofImage(image));
 }

@@ -5,6 +5,8 @@
 #include "runtime/host/conv/depthwise/channel_lanes.h"
 #include "runtime/host/conv/depthwise/flat_planes.h"
 #include "runtime/host/conv/depthwise/lanes.h"
+#include "runtime/host/conv/depthwise/large_step_sums.h"
+#include "runtime/host/conv/depthwise/large_steps_back.h"
 #include "runtime/host/conv/depthwise/plane_kernels.h"
 #include "runtime/host/conv/depthwise/rolling_steps.h"
 #include "runtime/host/conv/depthwise/rolling_sums.h"
@@ -203,6 +205,7 @@ template <int kKernel, int kStride, typename T>
 void planeSums(const PlaneSums<T>& p) {
   int64_t done = sumsSized<kKernel, kStride>(p);
   if (done == 0) done = sumsInLanes<kKernel, kStride>(p);
+  if (done == 0 && kStride == 2) done = sumsLargeSteps<kKernel>(p);
   if (done == p.planes) return;
   for (int64_t image = 0; image < p.images; ++image)
     sumsOfAnySize<kKernel, kStride>(p.from(done).ofImage(image));
@@ -302,6 +305,8 @@ template <int kKernel, typename T>
 void planeSumsBackwards(const PlaneSums<T>& p) {
   int64_t done = sumsSizedBack<kKernel>(p);
   if (done == 0) done = sumsInLanesBack<kKernel>(p);
+  if (done == 0) done = sumsLargeStepsBack<kKernel>(p);
+
   if (done == p.planes) return;
   for (int64_t image = 0; image < p.images; ++image)
     sumsOfAnySizeBackwards<kKernel>(p.from(done).ofImage(image));
