@@ -118,7 +118,7 @@ struct ConvRates {
   int64_t step, block, sum, run, vector, strided, square;
 };
 
-/// Fitted to what some 4,000 shapes of each kind took on a core with AVX-512 (bench/conv_methods.py), so that
+/// Fitted to what some 4,000 shapes took on a core with AVX-512 (bench/conv_methods.py), so that
 /// what is chosen loses least against what would have been quickest. They are the same on every machine,
 /// since bits depend on what is chosen.
 constexpr ConvRates ratesOf(const ConvShape& s, ConvMethod method) {
