@@ -86,7 +86,7 @@ class Optimizer:
         self.compiled = [list(map(id, group["params"])) for group in optimizer.param_groups]
         self.check_hooks()
         self.name, keys = FORMS[name]
-        self.keys = (*keys, *SAME)
+        self.keys = tuple(key for key in (*keys, *SAME) if key in optimizer.defaults)  # Rprop knows no decay, whatever a group says.
         if name in ("Adam", "AdamW"):
             self.name = self.kind_of_adam()
 

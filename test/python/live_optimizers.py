@@ -129,6 +129,11 @@ class Optimizers(OfOneNet):
             warm_up = lambda o: torch.optim.lr_scheduler.LinearLR(o, 0.1).step  # noqa: E731
             self.follow(lambda net: torch.optim.Rprop(net.parameters(), **numbers), warm_up)  # noqa: B023
 
+    def test_a_decay_that_the_optimizer_does_not_know(self):
+        """PyTorch's groups may say anything, and its Rprop reads no weight_decay."""
+        make = lambda net: torch.optim.Rprop([{"params": net.parameters(), "weight_decay": 5.0}], lr=0.05)  # noqa: E731
+        self.follow(make, lambda optimizer: lambda: optimizer.param_groups[0].update(weight_decay=7.0))
+
     def test_those_that_are_none_of_them(self):
         """It is the class that counts, whatever its name, and each has its cure."""
 
