@@ -222,8 +222,7 @@ int64_t bytesOf(ValueRange values) {
   return bytes;
 }
 
-void countLaunch(plan::LaunchOp launch, Work &work) {
-  plan::KernelOp kernel = plan::kernelOf(launch);
+void countLaunch(plan::LaunchOp launch, plan::KernelOp kernel, Work &work) {
   for (auto [input, argument] : llvm::zip_equal(launch.getInputs(), kernel.getBody().getArguments()))
     work.bytesRead += bytesReadOf(argument, plan::rangeOf(input).size);
   work.flops = flopsIn(kernel);
@@ -233,12 +232,10 @@ void countLaunch(plan::LaunchOp launch, Work &work) {
   countKernel(kernel.getBody().front(), work);
 }
 
-/// The weight's update, if it takes the product's result.
-void countUpdate(plan::ProductOpInterface product, Work &work) {
-  if (plan::KernelOp update = plan::updateOf(product)) {
-    work.flops += flopsIn(update);
-    countKernel(update.getBody().front(), work);
-  }
+/// The weight's update, which takes the product's result.
+void countUpdate(plan::KernelOp update, Work &work) {
+  work.flops += flopsIn(update);
+  countKernel(update.getBody().front(), work);
 }
 
 /// As the host computes it.
@@ -265,16 +262,15 @@ void countLibraryOp(Operation *op, Work &work) {
     work.precision = attentionPrecisionOf(op);
 }
 
-} // namespace
-
-Work workOf(plan::CommandOpInterface command) {
+/// `kernel`: what is launched, or the update that takes a product's result, if there is one.
+Work countCommand(plan::CommandOpInterface command, plan::KernelOp kernel) {
   Work work;
   if (isa<plan::LoopOpInterface>(*command))
     return work;
   work[Unit::command] = 1;
   work.bytesWritten = bytesOf(command.getWrites());
   if (auto launch = dyn_cast<plan::LaunchOp>(*command))
-    return countLaunch(launch, work), work;
+    return countLaunch(launch, kernel, work), work;
   work.bytesRead = bytesOf(command.getReads());
   if (auto cost = dyn_cast<ir::CostOpInterface>(*command))
     work.flops = cost.getFlops();
@@ -288,9 +284,37 @@ Work workOf(plan::CommandOpInterface command) {
     countAttention(numbersOf(attention, AttentionKind::forward), work);
   else if (auto gradient = dyn_cast<plan::AttentionGradientOp>(*command))
     countAttention(numbersOf(gradient, AttentionKind::gradient), work);
-  if (auto product = dyn_cast<plan::ProductOpInterface>(*command))
-    countUpdate(product, work);
+  if (kernel)
+    countUpdate(kernel, work);
   return work;
+}
+
+/// Of what is launched, or of the update that takes a product's result; null if there is none.
+FlatSymbolRefAttr kernelAttrOf(plan::CommandOpInterface command) {
+  if (auto launch = dyn_cast<plan::LaunchOp>(*command))
+    return launch.getKernelAttr();
+  auto product = dyn_cast<plan::ProductOpInterface>(*command);
+  return product ? product.getUpdateAttr() : FlatSymbolRefAttr();
+}
+
+} // namespace
+
+Work workOf(plan::CommandOpInterface command) {
+  FlatSymbolRefAttr name = kernelAttrOf(command);
+  auto module = command->getParentOfType<ModuleOp>();
+  return countCommand(command, name ? module.lookupSymbol<plan::KernelOp>(name) : plan::KernelOp());
+}
+
+plan::KernelOp WorkTable::kernelOf(plan::CommandOpInterface command) const {
+  FlatSymbolRefAttr name = kernelAttrOf(command);
+  return name ? symbols_.lookup<plan::KernelOp>(name.getValue()) : plan::KernelOp();
+}
+
+const Work &WorkTable::operator[](plan::CommandOpInterface command) {
+  auto [entry, isNew] = works_.try_emplace(command);
+  if (isNew)
+    entry->second = countCommand(command, kernelOf(command));
+  return entry->second;
 }
 
 Work workOf(Operation *op) {

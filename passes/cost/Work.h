@@ -8,6 +8,8 @@
 
 #include "dialects/plan/PlanOps.h"
 
+#include "mlir/IR/SymbolTable.h"
+
 #include <array>
 
 namespace gpuc {
@@ -90,6 +92,22 @@ struct Work {
 /// Of a command; nothing is done by a loop, whose commands count for themselves. Where its bytes lie is known
 /// of a whole program alone (report/Traffic.h), and is left out.
 Work workOf(plan::CommandOpInterface command);
+
+/// What the commands of a module do, each counted once. That of one command alone takes a look through all of
+/// the module's symbols, for its kernel, so that of all of them would take as many looks as there are
+/// commands.
+class WorkTable {
+public:
+  explicit WorkTable(mlir::ModuleOp module) : symbols_(module) {}
+
+  const Work &operator[](plan::CommandOpInterface command);
+  /// What a command launches, or the update that takes its result; null if there is none.
+  plan::KernelOp kernelOf(plan::CommandOpInterface command) const;
+
+private:
+  mlir::SymbolTable symbols_;
+  llvm::DenseMap<mlir::Operation *, Work> works_;
+};
 
 /// Of an op that becomes one command, not a loop of them. Where its bytes lie is left out as well.
 Work workOf(mlir::Operation *op);

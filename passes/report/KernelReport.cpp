@@ -36,9 +36,10 @@ int64_t executionsOf(plan::CommandOpInterface command) { return llvm::product_of
 // Predictions
 //===----------------------------------------------------------------------===//
 
-Prediction::Prediction(plan::ProgramOp program, const CostModel &cost) : cost_(cost) {
+Prediction::Prediction(plan::ProgramOp program, const CostModel &cost)
+    : cost_(cost), works_(program->getParentOfType<ModuleOp>()) {
   if (cost.rates())
-    if (auto traffic = trafficOf(program, cost.rates()->caches); succeeded(traffic))
+    if (auto traffic = trafficOf(program, cost.rates()->caches, works_); succeeded(traffic))
       traffic_ = std::move(*traffic);
   program.walk([&](plan::ParallelOp parallel) {
     if (cost.threads() > 1 && isWorthAFork(parallel))
@@ -79,7 +80,7 @@ double Prediction::nanosecondsOf(plan::CommandOpInterface command) const {
 }
 
 double Prediction::alone(plan::CommandOpInterface command) const {
-  Work work = workOf(command);
+  Work work = works_[command];
   if (auto bytes = traffic_.find(command); bytes != traffic_.end())
     llvm::copy(bytes->second, &work[Unit::near]);
   return cost_.aloneNanoseconds(work);
@@ -95,7 +96,7 @@ bool Prediction::isWorthAFork(plan::ParallelOp parallel) const {
         static_cast<double>(executionsOf(command)) / static_cast<double>(executionsOf(parallel));
     const double nanoseconds = alone(command);
     byParts += times * cost_.inPartsNanoseconds(nanoseconds, parallel.getParts());
-    oneByOne += times * cost_.sharedNanoseconds(nanoseconds, workOf(command).parts);
+    oneByOne += times * cost_.sharedNanoseconds(nanoseconds, works_[command].parts);
   });
   return byParts < oneByOne;
 }
@@ -107,7 +108,7 @@ double Prediction::reckoned(plan::CommandOpInterface command) const {
     return static_cast<double>(loop.getTripCount()) * cost_.iterationNanoseconds();
   if (auto around = command->getParentOfType<plan::ParallelOp>(); forked_.contains(around))
     return cost_.inPartsNanoseconds(alone(command), around.getParts());
-  return cost_.sharedNanoseconds(alone(command), workOf(command).parts);
+  return cost_.sharedNanoseconds(alone(command), works_[command].parts);
 }
 
 //===----------------------------------------------------------------------===//
@@ -161,11 +162,11 @@ static std::string shapeOf(plan::MatmulOp matmul) {
 }
 
 /// What a product's command computes, as a kernel's.
-static llvm::json::Array opsOf(plan::ProductOpInterface product) {
+static llvm::json::Array opsOf(plan::ProductOpInterface product, plan::KernelOp update) {
   llvm::json::Array ops{product->getName().stripDialect()};
   for (StringRef name : epilogueOf(product))
     ops.push_back(name.split('.').second);
-  if (plan::KernelOp update = plan::updateOf(product))
+  if (update)
     for (const llvm::json::Value &name : opsOf(update))
       ops.push_back(name);
   return ops;
@@ -182,7 +183,8 @@ static std::string nameOf(plan::CommandOpInterface command) {
 
 static llvm::json::Object describe(plan::ProgramOp program, plan::CommandOpInterface command,
                                    const Prediction &prediction) {
-  const Work work = workOf(command);
+  const Work work = prediction.works()[command];
+  plan::KernelOp kernel = prediction.works().kernelOf(command);
   llvm::json::Object entry{{"entry", program.getSymName()},
                            {"kind", command->getName().stripDialect()},
                            {"name", nameOf(command)},
@@ -194,12 +196,12 @@ static llvm::json::Object describe(plan::ProgramOp program, plan::CommandOpInter
                            {"executions", executionsOf(command)},
                            {"predicted_us", prediction.nanosecondsOf(command) / 1000}};
   if (auto launch = dyn_cast<plan::LaunchOp>(*command)) {
-    entry["ops"] = opsOf(plan::kernelOf(launch));
-    entry["layers"] = layersOf(plan::kernelOf(launch));
+    entry["ops"] = opsOf(kernel);
+    entry["layers"] = layersOf(kernel);
     entry["writes_again"] = namesWrittenAgain(launch);
   }
   if (auto product = dyn_cast<plan::ProductOpInterface>(*command))
-    entry["ops"] = opsOf(product);
+    entry["ops"] = opsOf(product, kernel);
   if (auto matmul = dyn_cast<plan::MatmulOp>(*command))
     entry["shape"] = shapeOf(matmul);
   describeMethod(command, entry);

@@ -24,6 +24,8 @@ public:
   int64_t seen() const { return seen_.size(); }
   int64_t commands() const { return commands_; }
 
+  WorkTable &works() const { return works_; }
+
 private:
   void findSeen(plan::ProgramOp program, const Profile &profile);
   double alone(plan::CommandOpInterface command) const;
@@ -31,6 +33,7 @@ private:
   double reckoned(plan::CommandOpInterface command) const;
 
   const CostModel &cost_;
+  mutable WorkTable works_;
   llvm::DenseMap<mlir::Operation *, Traffic> traffic_;
   llvm::DenseMap<mlir::Operation *, double> seen_; ///< What one execution took.
   llvm::DenseSet<mlir::Operation *> forked_;       ///< Parallels whose parts threads take.

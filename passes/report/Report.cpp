@@ -44,7 +44,7 @@ StepWork workOf(plan::ProgramOp program, const CostModel &cost) {
   work.streams = llvm::range_size(program.getBody().getOps<plan::StreamOp>());
   program.walk([&](plan::CommandOpInterface command) {
     ++work.commands;
-    const int64_t executions = executionsOf(command), flops = gpuc::workOf(command).flops;
+    const int64_t executions = executionsOf(command), flops = prediction.works()[command].flops;
     work.flops += executions * flops;
     if (command->hasAttr(kRecomputedAttr))
       work.recomputed += executions * flops;

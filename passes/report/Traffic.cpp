@@ -13,8 +13,8 @@ namespace {
 
 class Walk {
 public:
-  Walk(plan::ArenaOp arena, const CacheSizes &caches)
-      : space_(arena), caches_(caches), pageBytes_(pageBytesOf(arena.getBytes())),
+  Walk(plan::ArenaOp arena, const CacheSizes &caches, WorkTable &works)
+      : space_(arena), caches_(caches), works_(works), pageBytes_(pageBytesOf(arena.getBytes())),
         pages_(arena.getBytes() / pageBytes_ + 1), dirt_(arena.getBytes() / pageBytes_ + 1) {}
 
   /// Once as the first step, whose last touches the second one finds.
@@ -95,11 +95,11 @@ private:
   }
 
   /// Of tables that a kernel gathers from no more counts than that.
-  static double shareOf(plan::CommandOpInterface command) {
+  double shareOf(plan::CommandOpInterface command) {
     int64_t all = 0;
     for (Value read : command.getReads())
       all += plan::rangeOf(read).size;
-    return all == 0 ? 1 : static_cast<double>(workOf(command).bytesRead) / static_cast<double>(all);
+    return all == 0 ? 1 : static_cast<double>(works_[command].bytesRead) / static_cast<double>(all);
   }
 
   struct Touch {
@@ -140,6 +140,7 @@ private:
 
   AddressSpace space_;
   CacheSizes caches_;
+  WorkTable &works_;
   int64_t pageBytes_;
   StackDistance pages_;
   std::vector<Dirt> dirt_; ///< Of each page.
@@ -149,11 +150,12 @@ private:
 
 } // namespace
 
-FailureOr<llvm::DenseMap<Operation *, Traffic>> trafficOf(plan::ProgramOp program, const CacheSizes &caches) {
+FailureOr<llvm::DenseMap<Operation *, Traffic>> trafficOf(plan::ProgramOp program, const CacheSizes &caches,
+                                                          WorkTable &works) {
   auto arenas = program->getParentOfType<ModuleOp>().getOps<plan::ArenaOp>();
   if (arenas.empty())
     return program.emitError("is not placed: plan-place-buffers comes first"), failure();
-  Walk walk(*arenas.begin(), caches);
+  Walk walk(*arenas.begin(), caches, works);
   if (failed(walk.run(program)))
     return failure();
   return std::move(walk).take();

@@ -9,12 +9,13 @@
 #pragma once
 
 #include "passes/cost/Rates.h"
+#include "passes/cost/Work.h"
 
 namespace gpuc {
 
 /// Of each command of a placed program that runs over and over; a mean over the iterations of the loops
 /// around it.
-mlir::FailureOr<llvm::DenseMap<mlir::Operation *, Traffic>> trafficOf(plan::ProgramOp program,
-                                                                      const CacheSizes &caches);
+mlir::FailureOr<llvm::DenseMap<mlir::Operation *, Traffic>>
+trafficOf(plan::ProgramOp program, const CacheSizes &caches, WorkTable &works);
 
 } // namespace gpuc
