@@ -8,10 +8,13 @@
 
 #include "frontend/onnx/Importer.h"
 #include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/Upgrade.h"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <set>
 
 namespace gpuc::onnx {
 namespace {
@@ -72,7 +75,8 @@ double cubicKernel(double x, double a) {
 /// the kernel is as wide as what becomes one element.
 std::vector<double> weightsOf(const Settings &s, double scale, double ratio) {
   if (s.mode == "nearest") {
-    bool left = ratio != 1 && (s.nearest == "floor" || (s.nearest == "round_prefer_floor" && ratio <= 0.5) ||
+    const bool floors = s.nearest == "floor" || (s.nearest == kNearestOfOpset10 && scale >= 1);
+    bool left = ratio != 1 && (floors || (s.nearest == "round_prefer_floor" && ratio <= 0.5) ||
                                (s.nearest == "round_prefer_ceil" && ratio < 0.5));
     return {left ? 1.0 : 0.0, left ? 0.0 : 1.0};
   }
@@ -196,6 +200,22 @@ bool readAxes(NodeScope &node, const Tensor &x, std::vector<Axis> &axes) {
   return true;
 }
 
+/// What is misspelt would be computed by another mode.
+bool checkTexts(NodeScope &node) {
+  static const std::map<std::string, std::set<std::string>> all = {
+      {"coordinate_transformation_mode",
+       {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+        "tf_crop_and_resize"}},
+      {"keep_aspect_ratio_policy", {"stretch", "not_larger", "not_smaller"}},
+      {"mode", {"nearest", "linear", "cubic"}},
+      {"nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", kNearestOfOpset10}},
+  };
+  for (const auto &[name, known] : all)
+    if (std::string given = node.text(name.c_str(), *known.begin()); !known.count(given))
+      return node.fail("attribute '" + name + "' = '" + given + "' is not supported");
+  return true;
+}
+
 void lowerResize(NodeScope &node) {
   Tensor x = node.input(0);
   Settings s{node.text("mode", "nearest"), node.text("coordinate_transformation_mode", "half_pixel"),
@@ -207,14 +227,10 @@ void lowerResize(NodeScope &node) {
   // What PyTorch exported has the corners where PyTorch has them; ONNX's own examples have the last one
   // beyond.
   s.wholeWidth = node.importer().exporter() != Exporter::other;
-  static const std::set<std::string> coordinates = {"half_pixel",         "half_pixel_symmetric",
-                                                    "pytorch_half_pixel", "align_corners",
-                                                    "asymmetric",         "tf_crop_and_resize"};
-  if (!coordinates.count(s.coordinates))
-    return void(
-        node.fail("attribute 'coordinate_transformation_mode' = '" + s.coordinates + "' is not supported"));
+  if (s.nearest == kNearestOfOpset10 && s.wholeWidth)
+    s.nearest = "floor"; // as PyTorch
   std::vector<Axis> axes;
-  if (!x || !readAxes(node, x, axes))
+  if (!x || !checkTexts(node) || !readAxes(node, x, axes))
     return;
   if (s.mode != "nearest" && !x.isFloat())
     return void(node.fail("integers are resized by mode nearest only"));

@@ -51,6 +51,7 @@ void dropAttribute(Node &node, const std::string &name) {
 void upgradeResize(Node &node, int64_t opset) {
   if (node.op == "Upsample" || opset == 10)
     node.inputs.insert(node.inputs.begin() + (node.inputs.empty() ? 0 : 1), "");
+  const bool ofOpset10 = node.op == "Resize" && opset == 10;
   node.op = "Resize";
   if (node.find("coordinate_transformation_mode"))
     return;
@@ -58,7 +59,7 @@ void upgradeResize(Node &node, int64_t opset) {
     node.attributes.push_back({.name = name, .reference = "", .value = std::string(text)});
   };
   setText("coordinate_transformation_mode", "asymmetric");
-  setText("nearest_mode", "floor");
+  setText("nearest_mode", ofOpset10 ? kNearestOfOpset10 : "floor");
 }
 
 class Upgrader {

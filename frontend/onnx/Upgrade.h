@@ -13,4 +13,8 @@ inline constexpr int64_t kLeastOpset = 7;
 /// opset's number (Softmax's axis) is left to the lowering.
 void upgrade(Model &model);
 
+/// Resize of opset 10 has no nearest_mode: where pixels become fewer its example takes the next one, {1, 3}
+/// of {1, 2, 3, 4} by 0.6, and the one before where they become more, as ONNX Runtime does.
+inline constexpr const char *kNearestOfOpset10 = "that of opset 10";
+
 } // namespace gpuc::onnx
