@@ -54,6 +54,16 @@ static ParseResult parseNotFinite(AsmParser &parser, StringRef keyword, NumberTe
   return parser.parseRParen();
 }
 
+/// Of 1e-3 MLIR's lexer makes the integer 1 and a word: its decimals have a point.
+static ParseResult refuseExponent(AsmParser &parser, const NumberText &number) {
+  StringRef word;
+  if (failed(parser.parseOptionalKeyword(&word)))
+    return success();
+  if (word.starts_with_insensitive("e"))
+    return parser.emitError(number.location, "a number with an exponent has a point: write 1.0e-3 for 1e-3");
+  return parser.emitError(number.location, "'") << word << "' follows the number";
+}
+
 FailureOr<NumberText> parseNumber(AsmParser &parser) {
   NumberText number;
   number.location = parser.getCurrentLocation();
@@ -70,7 +80,8 @@ FailureOr<NumberText> parseNumber(AsmParser &parser) {
   OptionalParseResult parsed = parser.parseOptionalInteger(integer);
   if (parsed.has_value()) {
     number.integer = integer;
-    return failed(*parsed) ? FailureOr<NumberText>(failure()) : number;
+    return failed(*parsed) || failed(refuseExponent(parser, number)) ? FailureOr<NumberText>(failure())
+                                                                     : number;
   }
   APFloat decimal(APFloat::IEEEdouble());
   if (failed(parser.parseFloat(APFloat::IEEEdouble(), decimal)))

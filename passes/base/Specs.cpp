@@ -96,7 +96,7 @@ static LogicalResult readValue(double &number, const SpecForm &form, StringRef w
     return emitError() << what << ' ' << form.name << ": " << key.name << " is one of "
                        << llvm::join(key.choices, ", ") << ", not " << valueText(value);
   std::optional<double> given = asNumber(value);
-  if (!given || std::isnan(*given))
+  if (!given || std::isnan(*given) || (std::isinf(*given) && !key.mayBeInfinite))
     return emitError() << what << ' ' << form.name << ": " << key.name << " is a finite number, not "
                        << valueText(value);
   if (!key.range.holds(*given))

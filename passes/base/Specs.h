@@ -24,6 +24,7 @@ struct SpecKey {
   llvm::SmallVector<llvm::StringRef> choices = {};
   /// It takes any number of numbers, see numbersOf; its name is a plural.
   bool isList = false;
+  bool mayBeInfinite = false;
 };
 
 /// One name that a spec may have: adam(lr, beta1, …).

@@ -39,7 +39,7 @@ double xavierDeviation(const SpecNumbers &numbers) {
 }
 
 const InitializerForm kForms[] = {
-    {{"constant", {{"value", {}}}},
+    {{"constant", {{.name = "value", .mayBeInfinite = true}}},
      [](const SpecNumbers &numbers) { return Draw{Distribution::constant, numbers.lookup("value")}; }},
     {{"kaiming_normal", {{"fan_in", {}, kAboveZero}, {"a", 0.0}}},
      [](const SpecNumbers &numbers) { return Draw{Distribution::normal, 0.0, kaimingDeviation(numbers)}; }},

@@ -49,6 +49,21 @@ gpuc.recipe {
 
 // -----
 
+// Constants may be infinite, and nothing that an optimizer goes by.
+gpuc.variable @w : tensor<2xf32> init constant(value = inf)
+func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<2xf32>
+  %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{optimizer adam: lr is a finite number, not inf}}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = adam(lr = inf)
+}
+
+// -----
+
 // β2 = 1 would never forget: PyTorch refuses it in these words.
 gpuc.variable @w : tensor<2xf32> init ones
 func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {

@@ -369,6 +369,13 @@ static LogicalResult checkPair(RecipeOp op, FlatSymbolRefAttr name, StringRef ro
 }
 
 LogicalResult RecipeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto recipes = (*this)->getParentOfType<ModuleOp>().getOps<RecipeOp>();
+  if (*recipes.begin() != *this) {
+    InFlightDiagnostic error =
+        emitOpError("is a second one: a module has one recipe, leave out the other [recipe_C8]");
+    error.attachNote((*recipes.begin()).getLoc()) << "the first is here";
+    return error;
+  }
   if (failed(checkPair(*this, getLossAttr(), "loss", symbols)))
     return failure();
   return getAccuracyAttr() ? checkPair(*this, getAccuracyAttr(), "accuracy", symbols) : success();

@@ -155,6 +155,7 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
     - (recipe_C5) Ranks are emulated or processes of their own, not both.
     - (recipe_C6) shard is optimizer or gradients, and goes with data_parallel and world_size.
     - (recipe_C7) With sync_batch_norm ranks are processes: emulated ones, one after the other, cannot know of one another.
+    - (recipe_C8) A module has one recipe.
   }];
   let arguments = (ins FlatSymbolRefAttr:$loss, OptionalAttr<FlatSymbolRefAttr>:$accuracy, OptionalAttr<I64Attr>:$batch,
                        OptionalAttr<I64Attr>:$accumulate, OptionalAttr<I64Attr>:$emulate_ranks,

@@ -255,6 +255,37 @@ func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
   return %a, %a : tensor<f32>, tensor<f32>
 }
 
+// A point, or MLIR's lexer takes the exponent for a word.
+// expected-error @below {{a number with an exponent has a point: write 1.0e-3 for 1e-3}}
+gpuc.recipe { loss = @loss, optimizer = sgd(lr = 1e-3) }
+
+// -----
+
+func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %a, %a : tensor<f32>, tensor<f32>
+}
+
+// expected-error @below {{'KiB' follows the number}}
+gpuc.recipe { loss = @loss, optimizer = sgd(lr = 4KiB) }
+
+// -----
+
+func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %a, %a : tensor<f32>, tensor<f32>
+}
+
+// Two would be two trainings.
+// expected-note @below {{the first is here}}
+gpuc.recipe { loss = @loss, batch = 4 }
+// expected-error @below {{is a second one: a module has one recipe, leave out the other [recipe_C8]}}
+gpuc.recipe { loss = @loss, batch = 8 }
+
+// -----
+
+func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %a, %a : tensor<f32>, tensor<f32>
+}
+
 // Steps of no samples.
 // expected-error @below {{batch must be at least 1, but is 0 [recipe_C1]}}
 gpuc.recipe { loss = @loss, batch = 0 }
