@@ -184,14 +184,40 @@ private:
       repeated |= path.repeated != nullptr;
     });
     const bool vanishes = vanishesIn(producer, consumer);
-    if (!vanishes && (round == Round::Vanishing || producer.lastSum != consumer.lastSum))
+    if (!vanishes && round == Round::Vanishing)
       return false;
-    if (producer.root()) // What follows a reduction reads its result where that is computed.
-      return !consumer.root() && !moved;
-    if (repeated && !isCheapToRepeat(producer.ops))
+    if (producer.root()) { // What follows a reduction reads its result where that is computed.
+      if (consumer.root() || moved)
+        return false;
+    } else if (repeated && !isCheapToRepeat(producer.ops)) {
       return false;
-    // A value that is kept, and read at another index or by a reduction, would be computed twice.
-    return vanishes || (!moved && !consumer.root());
+    } else if (!vanishes && (moved || consumer.root())) {
+      return false; // It is kept: read at another index, or by a reduction, it would be computed twice.
+    }
+    return vanishes || !holdsUp(producer, consumer);
+  }
+
+  /// Whether others who read what `a` makes would have to wait, in one kernel with `b`, for more than they
+  /// need: another sum over ranks or, where it is a number, which takes as long to read as to compute, a
+  /// later product. So no update of a weight waits for the norm of all gradients.
+  bool holdsUp(const Cluster &a, const Cluster &b) const {
+    if (a.lastSum != b.lastSum)
+      return true;
+    const SmallVector<Value> outputs = clusters_.outputsOf(a.ops);
+    return a.lastProduct < b.lastProduct && llvm::all_of(outputs, isOneNumber) &&
+           llvm::any_of(outputs, [&](Value value) { return isReadBefore(value, a, b); });
+  }
+
+  static bool isOneNumber(Value value) {
+    return cast<RankedTensorType>(value.getType()).getNumElements() == 1;
+  }
+
+  /// Whether an op of neither kernel reads the value, and needs no product as late as `b` does.
+  bool isReadBefore(Value value, const Cluster &a, const Cluster &b) const {
+    return !clusters_.forEachReader(value, [&](Operation *reader) {
+      const Cluster *other = clusters_.of(reader);
+      return other == &a || other == &b || clusters_.lastProductOf(reader) >= b.lastProduct;
+    });
   }
 
   /// Whether nobody else reads what the producer makes.
@@ -218,8 +244,8 @@ private:
   /// Whether both work on the same rows, and one kernel does it faster.
   bool paysByRow(const Cluster &a, const Cluster &b) const {
     Operation *reduction = a.reduction() ? a.reduction() : b.reduction();
-    return reduction && (a.lastSum == b.lastSum || vanishesIn(a, b)) && readsInRow(a, b, reduction) &&
-           readsInRow(b, a, reduction) &&
+    return reduction && readsInRow(a, b, reduction) && readsInRow(b, a, reduction) &&
+           (vanishesIn(a, b) || !holdsUp(a, b)) &&
            nanoseconds(clusters_.together(a, b)) < nanosecondsOf(a) + nanosecondsOf(b);
   }
 

@@ -8,7 +8,6 @@
 #include "passes/codegen/Codegen.h"
 #include "passes/kernels/BlockOrder.h"
 #include "passes/kernels/FuseSteps.h"
-#include "passes/kernels/LastSums.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/Statistic.h"
@@ -164,6 +163,7 @@ LogicalResult FuseClusters::make() {
   }
   order_ = KernelOrder(ops_.size());
   const LastSums sums(block_);
+  products_ = LastProducts(block_);
   for (Operation &op : block_) {
     if (!isKernelOp(&op) || views_.contains(&op) || (isCopied(&op) && !materialized_.contains(&op)))
       continue;
@@ -172,6 +172,7 @@ LogicalResult FuseClusters::make() {
     storage_.back()->node = positions_.lookup(&op);
     storage_.back()->reductions = isReduction(&op);
     storage_.back()->lastSum = sums.of(&op);
+    storage_.back()->lastProduct = products_.of(&op);
     clusters_[&op] = storage_.back().get();
   }
   countReads();
@@ -355,6 +356,11 @@ bool FuseClusters::canBeOneKernel(const Cluster &a, const Cluster &b) const {
   return !repeatsElements(kernel) && succeeded(checkKernel(kernel));
 }
 
+unsigned FuseClusters::lastProductOf(Operation *op) const {
+  const Cluster *cluster = of(op);
+  return cluster ? cluster->lastProduct : products_.of(op);
+}
+
 void FuseClusters::merge(Cluster &producer, Cluster &consumer) {
   order_.merge(
       producer.node, consumer.node,
@@ -363,6 +369,7 @@ void FuseClusters::merge(Cluster &producer, Cluster &consumer) {
   consumer.ops = together(producer, consumer);
   consumer.reductions += producer.reductions;
   consumer.lastSum = std::max(consumer.lastSum, producer.lastSum);
+  consumer.lastProduct = std::max(consumer.lastProduct, producer.lastProduct);
   for (Operation *op : producer.ops)
     clusters_[op] = &consumer;
   producer.ops.clear();

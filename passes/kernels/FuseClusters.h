@@ -10,6 +10,7 @@
 #include "passes/codegen/Codegen.h"
 #include "passes/kernels/FusedKernel.h"
 #include "passes/kernels/KernelOrder.h"
+#include "passes/kernels/LastSums.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -18,9 +19,10 @@ namespace gpuc {
 /// Ops that become one kernel, in block order.
 struct Cluster {
   llvm::SmallVector<mlir::Operation *> ops;
-  unsigned node = 0;       ///< In KernelOrder: the position of the op that it began as.
-  unsigned reductions = 0; ///< Of its ops.
-  unsigned lastSum = 0;    ///< Over ranks, that it waits for (LastSums.h).
+  unsigned node = 0;        ///< In KernelOrder: the position of the op that it began as.
+  unsigned reductions = 0;  ///< Of its ops.
+  unsigned lastSum = 0;     ///< Over ranks, that it waits for (LastSums.h).
+  unsigned lastProduct = 0; ///< The same of products.
 
   mlir::Operation *root() const;
   /// The root, if that is a reduction.
@@ -87,6 +89,9 @@ public:
   /// otherwise.
   void merge(Cluster &producer, Cluster &consumer);
 
+  /// The last product that the op's kernel, or else the op itself, waits for (LastSums.h).
+  unsigned lastProductOf(mlir::Operation *op) const;
+
   /// Whether the op is copied into each kernel that reads it.
   bool isCopied(mlir::Operation *op) const;
   /// Lets `reader` compute `value`, by its own copies of `ops`, instead of reading it; the copy of `value`.
@@ -129,6 +134,7 @@ private:
   llvm::SmallVector<mlir::Operation *> ops_;
   llvm::DenseMap<mlir::Operation *, unsigned> positions_; ///< In ops_.
   KernelOrder order_{0};
+  LastProducts products_;
   llvm::DenseMap<mlir::Operation *, Cluster *> clusters_;
   llvm::SmallVector<std::unique_ptr<Cluster>> storage_;
   llvm::DenseMap<mlir::Value, unsigned> reads_;

@@ -1,4 +1,4 @@
-//===- LastSums.h - Which sum over ranks an op waits for at last -------------===//
+//===- LastSums.h - Which sum over ranks, or product, an op waits for at last -===//
 #pragma once
 
 #include "mlir/IR/Block.h"
@@ -15,6 +15,19 @@ public:
   explicit LastSums(mlir::Block &block);
 
   /// The place in the block of the last such sum that the op depends on, from 1; 0 if there is none.
+  unsigned of(mlir::Operation *op) const { return last_.lookup(op); }
+
+private:
+  llvm::DenseMap<mlir::Operation *, unsigned> last_; ///< Where it is not 0.
+};
+
+/// The same of products, and of loops, which may hold some: the number by which gradients are divided is
+/// known before the forward pass, their norm behind the last of them.
+class LastProducts {
+public:
+  LastProducts() = default;
+  explicit LastProducts(mlir::Block &block);
+
   unsigned of(mlir::Operation *op) const { return last_.lookup(op); }
 
 private:
