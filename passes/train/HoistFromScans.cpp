@@ -10,8 +10,8 @@
 //      s ← s + Σ u_t (a bias's), is one product, or sum, over stacks, behind the loop.
 //
 // What a canonicalisation can do then (drop a carry that stays what it was, an output that nobody reads) is
-// left to it. Stacks take memory: most of them are there already, as what the backward pass reads. Of a scan
-// that is `chunked`, to have no stacks, only 1 is done.
+// left to it; the pass a second time finds nothing. Stacks take memory: most of them are there already, as
+// what the backward pass reads. Of a scan that is `chunked`, to have no stacks, only 1 is done.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,9 +71,17 @@ public:
       buildOutputProduct(scan, product);
     for (size_t carry = 0; carry < parts_.carries.size(); ++carry)
       buildSums(scan, carry);
+    eraseUnread(scan);
   }
 
 private:
+  /// What has left the loop, which would leave it once more if the pass came again.
+  void eraseUnread(ir::ScanOp scan) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(scan.getBlock())))
+      if (isOpTriviallyDead(&op))
+        rewriter_.eraseOp(&op);
+  }
+
   SmallVector<Operation *> ops() {
     return llvm::map_to_vector(parts_.block().without_terminator(), [](Operation &op) { return &op; });
   }
@@ -97,7 +105,7 @@ private:
         continue;
       cloneOutside(op);
       for (Value result : op->getResults())
-        replaceByCapture(result, outside_.lookup(result));
+        invariant.insert(replaceByCapture(result, outside_.lookup(result)));
     }
   }
 
@@ -109,11 +117,13 @@ private:
     rewriter_.clone(*op, outside_);
   }
 
-  void replaceByCapture(Value value, Value outer) {
+  /// What the value is in the region from then on.
+  Value replaceByCapture(Value value, Value outer) {
     Value inner = parts_.addCapture(outer);
     outside_.map(inner, outer);
     parts_.replace(rewriter_, value, inner);
     changed_ = true;
+    return inner;
   }
 
   void hoistInputProducts() {
@@ -185,8 +195,9 @@ private:
   void findOutputProducts() {
     for (size_t index = 0, count = parts_.outputs.size(); index < count; ++index) {
       auto matmul = parts_.outputs[index].slice.getDefiningOp<ir::MatmulOp>();
-      if (matmul && matmul->hasOneUse() && isPlainMatmul(matmul) && !matmul.getTransposeLhs() &&
-          isInvariant(matmul.getRhs()) && !isInvariant(matmul.getLhs()))
+      if (matmul && !parts_.scan.getOutputs()[index].use_empty() && matmul->hasOneUse() &&
+          isPlainMatmul(matmul) && !matmul.getTransposeLhs() && isInvariant(matmul.getRhs()) &&
+          !isInvariant(matmul.getLhs()))
         outputProducts_.push_back(
             {index, matmul, outside_.lookup(matmul.getRhs()), stackOf(matmul.getLhs())});
     }

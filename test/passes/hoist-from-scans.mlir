@@ -1,4 +1,5 @@
 // RUN: gpuc-opt %s --gpuc-hoist-from-scans --canonicalize --cse | FileCheck %s
+// RUN: gpuc-opt %s --gpuc-hoist-from-scans -o %t && gpuc-opt %t --gpuc-hoist-from-scans | diff %t -
 
 // x_t · W for all steps is one product in front of the loop: 3 · 2 rows.
 // CHECK-LABEL: func.func @input_product(
@@ -147,12 +148,15 @@ func.func @chunked(%x: tensor<3x2x4xf32>, %sum: tensor<4x5xf32>, %w: tensor<4x5x
   return %y : tensor<4x5xf32>
 }
 
-// A transpose that a loop in the loop reads would be made in each iteration: no kernel takes it in.
+// A transpose that a loop in the loop reads would be made in each iteration: no kernel takes it in. With it goes its sum, which has left
+// the inner loop.
 // CHECK-LABEL: func.func @transposed_for_inner(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<3x2x4xf32>, %[[H:[a-z0-9]+]]: tensor<4xf32>, %[[W:[a-z0-9]+]]: tensor<4x5xf32>
 // CHECK: %[[T:.*]] = gpuc.transpose %[[W]]
-// CHECK: gpuc.scan over(%[[X]]) carry(%[[H]]) captures(%[[T]]) chunked
+// CHECK: %[[SUM:.*]] = gpuc.sum %[[T]]
+// CHECK: gpuc.scan over(%[[X]]) carry(%[[H]]) captures(%[[SUM]]) chunked
 // CHECK-NOT: gpuc.transpose
+// CHECK-NOT: gpuc.sum
 // CHECK: return
 func.func @transposed_for_inner(%x: tensor<3x2x4xf32>, %h: tensor<4xf32>, %w: tensor<4x5xf32>) -> tensor<4xf32> {
   %y = gpuc.scan over(%x) carry(%h) captures(%w) chunked : (tensor<3x2x4xf32>, tensor<4xf32>, tensor<4x5xf32>) -> tensor<4xf32> {
