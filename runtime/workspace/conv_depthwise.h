@@ -103,8 +103,8 @@ constexpr DepthwiseCut cutDepthwise(const ConvShape& s) {
   return cut;
 }
 
-/// By the shape alone; numbers are measured (bench-conv).
-constexpr bool paysDepthwise(const ConvShape& s) {
+/// Whether there are kernels for it, which nothing else comes near (bench-conv).
+constexpr bool fitsDepthwise(const ConvShape& s) {
   constexpr int64_t kMostOutputs = 4, kMostWritten = 1024;
   const ConvAxis &height = s.height, &width = s.width;
   const int64_t most_outputs = s.kind == ConvKind::input_gradient ? 1 : kMostOutputs;

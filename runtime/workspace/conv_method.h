@@ -74,7 +74,7 @@ constexpr bool fitsMethod(const ConvShape& shape, ConvMethod method) {
     case ConvMethod::subsampled:
       return fitsSubsampled(shape);
     case ConvMethod::depthwise:
-      return paysDepthwise(shape);
+      return fitsDepthwise(shape);
   }
   return false;
 }

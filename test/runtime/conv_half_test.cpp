@@ -200,7 +200,7 @@ TEST(ConvHalf, Depthwise) {
                                  makeShape(1, 2, 4, axis(39, 7, 2, 3, 3), axis(512, 7, 2, 3, 3), 2),
                                  makeShape(1, 2, 4, axis(16, 3, 1, 1, 1), axis(512, 3, 1, 1, 1), 2),
                                  makeShape(5, 133, 133, axis(7, 3, 1, 1, 1), axis(7, 3, 1, 1, 1), 133)}) {
-    EXPECT_TRUE(paysDepthwise(shape));
+    EXPECT_TRUE(fitsDepthwise(shape));
     checkAll(shape, 37, 2);
   }
 }
