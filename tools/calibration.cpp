@@ -119,13 +119,14 @@ double countIterations(mlir::ModuleOp module) {
 /// What a run of `train_step` does, by the names of its commands.
 Result<StepCommands> countStep(mlir::ModuleOp module, const CacheSizes& caches) {
   auto step = module.lookupSymbol<plan::ProgramOp>("train_step");
-  auto traffic = trafficOf(step, caches);
+  WorkTable works(module);
+  auto traffic = trafficOf(step, caches, works);
   if (mlir::failed(traffic)) return Status::error("the commands of a step have no places");
   StepCommands commands;
   step.walk([&](plan::CommandOpInterface op) {
     const std::string name = traceNameOf(op);
     if (name.empty()) return;
-    Work work = workOf(op);
+    Work work = works[op];
     llvm::copy(traffic->lookup(op), &work[Unit::near]);
     const auto executions = static_cast<double>(executionsOf(op));
     StepCommand& command = commands[name];
