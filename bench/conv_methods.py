@@ -83,6 +83,21 @@ def timed(lines):
     return [{"shape": line, **json.loads(times)} for line, times in zip(lines, done.stdout.splitlines(), strict=True)]
 
 
+def lines_of(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SystemExit(f"error: cannot read {path}: {error}") from error
+
+
+def times_of(path):
+    try:
+        return [json.loads(line) for line in lines_of(path)]
+    except json.JSONDecodeError as error:
+        raise SystemExit(f"error: {path} has no times: {error}; remove it, and --times={path} writes it anew") from error
+
+
 def counted_us(us):
     return us[0] / 4 + us[1] / 2
 
@@ -102,6 +117,8 @@ def losses_of(shapes):
 
 def report(shapes):
     losses = losses_of(shapes)
+    if not losses:
+        raise SystemExit("error: none of these shapes has a choice of methods")
     mean = math.exp(sum(math.log(loss) for loss, _, _ in losses) / len(losses))
     above = ", ".join(f"{sum(loss > bound for loss, _, _ in losses)} above {bound}" for bound in (1.1, 1.3, 1.5))
     print(f"{len(losses)} shapes: {mean:.4f} times the quickest (geometric mean); {above}")
@@ -213,15 +230,13 @@ def main():
     parser.add_argument("--times", metavar="FILE")
     parser.add_argument("--fit", action="store_true")
     options = parser.parse_args()
+    if options.shapes < 1:
+        raise SystemExit(f"error: --shapes={options.shapes}, at least one is timed")
     if options.times and os.path.exists(options.times):
-        with open(options.times, encoding="utf-8") as file:
-            shapes = [json.loads(line) for line in file]
+        print(f"from {options.times}, timed before", file=sys.stderr)
+        shapes = times_of(options.times)
     else:
-        if options.shape_file:
-            with open(options.shape_file, encoding="utf-8") as file:
-                lines = file.read().splitlines()
-        else:
-            lines = drawn_shapes(options.shapes, options.seed)
+        lines = lines_of(options.shape_file) if options.shape_file else drawn_shapes(options.shapes, options.seed)
         shapes = timed(lines)
         if options.times:
             with open(options.times, "w", encoding="utf-8") as file:

@@ -55,7 +55,7 @@ void describeConv(const ConvShape &given, llvm::json::Object &entry) {
   }
   entry["method"] = name;
   entry["why"] = whyOf(given, method);
-  if (!isCountable(shape))
+  if (of == ConvMethod::depthwise || !isCountable(shape)) // several planes may share a vector
     entry["wasted"] = nullptr;
   else
     entry["wasted"] =

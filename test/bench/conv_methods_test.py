@@ -52,8 +52,27 @@ class ConvMethodsTest(unittest.TestCase):
             done = subprocess.run(
                 [sys.executable, "-B", os.path.join(BENCH, "conv_methods.py"), f"--times={times}"], capture_output=True, text=True, check=False
             )
-        self.assertEqual(done.stderr, "")
+        self.assertEqual(done.stderr, f"from {times}, timed before\n")
         self.assertIn("2 shapes: 1.2000 times the quickest (geometric mean); 1 above 1.1, 1 above 1.3, 0 above 1.5", done.stdout)
+
+    def test_files_that_it_cannot_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "file")
+            self.assertRefused([f"--shape-file={path}"], f"cannot read {path}")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("no times\n")
+            self.assertRefused([f"--times={path}"], f"{path} has no times")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("")
+            self.assertRefused([f"--times={path}"], "none of these shapes")
+        self.assertRefused(["--shapes=0"], "--shapes=0")
+
+    def assertRefused(self, flags, words):
+        command = [sys.executable, "-B", os.path.join(BENCH, "conv_methods.py"), *flags]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("error: ", done.stderr.splitlines()[-1])
+        self.assertIn(words, done.stderr.splitlines()[-1])
 
 
 if __name__ == "__main__":
