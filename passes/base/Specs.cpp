@@ -14,7 +14,8 @@ namespace gpuc {
 using namespace mlir;
 
 constinit const SpecRange kAnyNumber = {"a number", [](double) { return true; }};
-constinit const SpecRange kFlag = {"true or false", [](double number) { return number == 0 || number == 1; }};
+constinit const SpecRange kFlag = {"true or false", [](double number) { return number == 0 || number == 1; },
+                                   /*takesFlags=*/true};
 constinit const SpecRange kNotNegative = {"0 or above", [](double number) { return number >= 0; }};
 constinit const SpecRange kAboveZero = {"above 0", [](double number) { return number > 0; }};
 constinit const SpecRange kBelowOne = {"0 or above, and below 1",
@@ -27,8 +28,8 @@ static std::string nearestOf(StringRef name, ArrayRef<std::string> known) {
 }
 
 static std::optional<double> asNumber(Attribute value) {
-  if (auto flag = dyn_cast<BoolAttr>(value))
-    return flag.getValue();
+  if (isa<BoolAttr>(value)) // which is an IntegerAttr, too
+    return std::nullopt;
   if (auto integer = dyn_cast<IntegerAttr>(value))
     return integer.getInt();
   if (auto number = dyn_cast<FloatAttr>(value))
@@ -95,9 +96,11 @@ static LogicalResult readValue(double &number, const SpecForm &form, StringRef w
   if (!key.choices.empty())
     return emitError() << what << ' ' << form.name << ": " << key.name << " is one of "
                        << llvm::join(key.choices, ", ") << ", not " << valueText(value);
-  std::optional<double> given = asNumber(value);
+  auto flag = dyn_cast<BoolAttr>(value);
+  std::optional<double> given = flag && key.range.takesFlags ? flag.getValue() : asNumber(value);
   if (!given || std::isnan(*given) || (std::isinf(*given) && !key.mayBeInfinite))
-    return emitError() << what << ' ' << form.name << ": " << key.name << " is a finite number, not "
+    return emitError() << what << ' ' << form.name << ": " << key.name << " is "
+                       << (key.range.takesFlags ? key.range.text : "a finite number") << ", not "
                        << valueText(value);
   if (!key.range.holds(*given))
     return emitError() << what << ' ' << form.name << ": " << key.name << " must be " << key.range.text

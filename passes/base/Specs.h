@@ -7,10 +7,11 @@
 
 namespace gpuc {
 
-/// Which numbers a key may have: "0 or above".
+/// Which numbers a key may have: "0 or above". Only where it says so may true stand for 1, and false for 0.
 struct SpecRange {
   llvm::StringRef text;
   bool (*holds)(double);
+  bool takesFlags = false;
 };
 
 extern const SpecRange kAnyNumber, kFlag, kNotNegative, kAboveZero, kBelowOne;

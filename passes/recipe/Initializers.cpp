@@ -38,8 +38,12 @@ double xavierDeviation(const SpecNumbers &numbers) {
   return numbers.lookup("gain") * std::sqrt(2.0 / (numbers.lookup("fan_in") + numbers.lookup("fan_out")));
 }
 
+/// Of any element type, i1 too.
+constexpr SpecRange kAnyElement = {"a number, true or false", [](double) { return true; },
+                                   /*takesFlags=*/true};
+
 const InitializerForm kForms[] = {
-    {{"constant", {{.name = "value", .mayBeInfinite = true}}},
+    {{"constant", {{.name = "value", .range = kAnyElement, .mayBeInfinite = true}}},
      [](const SpecNumbers &numbers) { return Draw{Distribution::constant, numbers.lookup("value")}; }},
     {{"kaiming_normal", {{"fan_in", {}, kAboveZero}, {"a", 0.0}}},
      [](const SpecNumbers &numbers) { return Draw{Distribution::normal, 0.0, kaimingDeviation(numbers)}; }},

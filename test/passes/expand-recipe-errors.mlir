@@ -64,6 +64,51 @@ gpuc.recipe {
 
 // -----
 
+// A flag is no number, not even 1.
+gpuc.variable @w : tensor<2xf32> init ones
+func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<2xf32>
+  %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{optimizer adam: lr is a finite number, not true}}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = adam(lr = true)
+}
+
+// -----
+
+// Nor are flags among several.
+gpuc.variable @w : tensor<2xf32> init ones
+func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<2xf32>
+  %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{optimizer adam: beta2 is a finite number, not false}}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = adam(betas = (0.9, false))
+}
+
+// -----
+
+// Nor is a text a flag.
+gpuc.variable @w : tensor<2xf32> init ones
+func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
+  %w = gpuc.read @w : tensor<2xf32>
+  %sum, %count = gpuc.mse %w, %x : (tensor<2xf32>, tensor<2xf32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
+// expected-error @below {{optimizer adam: amsgrad is true or false, not "true"}}
+gpuc.recipe {
+  loss = @loss,
+  optimizer = adam(amsgrad = "true")
+}
+
+// -----
+
 // β2 = 1 would never forget: PyTorch refuses it in these words.
 gpuc.variable @w : tensor<2xf32> init ones
 func.func @loss(%x: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
