@@ -207,10 +207,8 @@ void printEntryValue(OpAsmPrinter &printer, Attribute value) {
     printer << (specs.size() == 1 ? "" : "(");
     llvm::interleaveComma(specs, printer, [&](Attribute spec) { printEntryValue(printer, spec); });
     printer << (specs.size() == 1 ? "" : ")");
-  } else if (auto number = cast<FloatAttr>(value); number.getValue().isFinite()) {
-    printFloat(printer.getStream(), number.getValue());
-  } else { // Infinity as its bits, which are all that an attribute can be read from.
-    printer.printAttributeWithoutType(number);
+  } else {
+    printFloat(printer.getStream(), cast<FloatAttr>(value).getValue());
   }
 }
 
@@ -227,7 +225,9 @@ static std::string checkRecipeNumber(StringRef key, Attribute value) {
     stream << "must be at least 1, but is " << number.getInt() << " [recipe_C1]";
   if (auto number = dyn_cast<IntegerAttr>(value); cuts && number.getInt() > INT32_MAX)
     stream << "must be below 2^31, but is " << number.getInt() << " [recipe_C1]";
-  if (auto number = dyn_cast<FloatAttr>(value); bounds && !(number.getValueAsDouble() > 0))
+  if (auto number = dyn_cast<FloatAttr>(value); bounds && number.getValue().isPosInfinity())
+    stream << "must be finite, but is inf [recipe_C4]";
+  else if (bounds && number && !(number.getValueAsDouble() > 0))
     stream << "must be above 0, but is " << llvm::format("%g", number.getValueAsDouble()) << " [recipe_C4]";
   return error;
 }

@@ -336,6 +336,26 @@ func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
   return %a, %a : tensor<f32>, tensor<f32>
 }
 
+// MLIR's own way to write an infinity, as which it would cut nothing.
+// expected-error @below {{clip_value must be finite, but is inf [recipe_C4]}}
+gpuc.recipe { loss = @loss, clip_value = 0x7FF0000000000000 }
+
+// -----
+
+func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %a, %a : tensor<f32>, tensor<f32>
+}
+
+// And a NaN, which would make all gradients one.
+// expected-error @below {{clip_value must be above 0, but is nan [recipe_C4]}}
+gpuc.recipe { loss = @loss, clip_value = 0x7FF8000000000000 }
+
+// -----
+
+func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %a, %a : tensor<f32>, tensor<f32>
+}
+
 // A misspelt function.
 // expected-error @below {{loss 'lost' is not a function of the module, did you mean 'loss'? [recipe_C2]}}
 gpuc.recipe { loss = @lost }
