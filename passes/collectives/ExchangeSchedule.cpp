@@ -21,6 +21,8 @@
 
 #include "passes/collectives/ExchangeSchedule.h"
 
+#include "passes/base/StableSort.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -130,7 +132,7 @@ private:
         for (size_t before : commands_[command].predecessors)
           turns[command] = std::max(turns[command], turns[before]);
     }
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return turns[a] < turns[b]; });
+    stableSort(order, [&](size_t a, size_t b) { return turns[a] < turns[b]; });
     groupGathers(order);
     isAppended_.resize(commands_.size());
     for (size_t command : order)
@@ -293,8 +295,7 @@ private:
       }
       ready.push_back(entry);
     }
-    std::stable_sort(ready.begin(), ready.end(),
-                     [](const Ready &a, const Ready &b) { return a.place < b.place; });
+    stableSort(ready, [](const Ready &a, const Ready &b) { return a.place < b.place; });
     if (way_.beside)
       return formBuckets(ready);
     // Whoever computes nothing meanwhile loses no time by waiting for the next of a kind, whatever comes
@@ -304,8 +305,7 @@ private:
       kinds[entry.exchange.kind].push_back(entry);
     for (const auto &[kind, entries] : kinds)
       formBuckets(entries);
-    std::stable_sort(buckets_.begin(), buckets_.end(),
-                     [](const Bucket &a, const Bucket &b) { return a.place < b.place; });
+    stableSort(buckets_, [](const Bucket &a, const Bucket &b) { return a.place < b.place; });
   }
 
   void formBuckets(llvm::ArrayRef<Ready> ready) {

@@ -7,6 +7,8 @@
 
 #include "passes/kernels/BlockOrder.h"
 
+#include "passes/base/StableSort.h"
+
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -63,7 +65,7 @@ LogicalResult sortBehindOperands(Block &block) {
   }
   if (ready.size() < nodes.size())
     return failure();
-  llvm::stable_sort(nodes, [](const Node &a, const Node &b) { return a.turn < b.turn; });
+  stableSort(nodes, [](const Node &a, const Node &b) { return a.turn < b.turn; });
   Block::iterator end = block.without_terminator().end();
   for (const Node &node : nodes)
     node.op->moveBefore(&block, end);

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+#include "passes/base/StableSort.h"
 #include "passes/plan/InPlaceChains.h"
 #include "passes/plan/OrderProblem.h"
 #include "passes/plan/PartBuffers.h"
@@ -67,7 +68,7 @@ public:
   /// is, in whole lines. The short ones come first, and then those that do not fill their last line: so the
   /// padding lies between them, and the row ends with a byte that is used.
   int64_t place(function_ref<void(Operation *, int64_t, int64_t)> visit) {
-    llvm::stable_sort(entries_, [](const Entry &a, const Entry &b) { return a.rank() < b.rank(); });
+    stableSort(entries_, [](const Entry &a, const Entry &b) { return a.rank() < b.rank(); });
     int64_t next = 0;
     for (const Entry &entry : entries_) {
       next = llvm::alignTo(next, entry.alignment);

@@ -2,6 +2,8 @@
 
 #include "passes/recompute/GreedySelection.h"
 
+#include "passes/base/StableSort.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <optional>
@@ -21,7 +23,7 @@ double worth(const BlockGraph &graph, unsigned value) {
 }
 
 void sortByWorth(const BlockGraph &graph, std::vector<unsigned> &values) {
-  llvm::stable_sort(values, [&](unsigned a, unsigned b) { return worth(graph, a) < worth(graph, b); });
+  stableSort(values, [&](unsigned a, unsigned b) { return worth(graph, a) < worth(graph, b); });
 }
 
 /// The values to drop next, the best first.
@@ -45,7 +47,7 @@ std::vector<unsigned> weigh(const BlockGraph &graph, llvm::BitVector &kept, cons
         rate > 0)
       rates.push_back({-rate, value});
   }
-  llvm::stable_sort(rates, [](const auto &a, const auto &b) { return a.first < b.first; });
+  stableSort(rates, [](const auto &a, const auto &b) { return a.first < b.first; });
   std::vector<unsigned> best;
   for (auto [rate, value] : rates)
     best.push_back(value);

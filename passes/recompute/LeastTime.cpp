@@ -2,6 +2,7 @@
 
 #include "passes/recompute/LeastTime.h"
 
+#include "passes/base/StableSort.h"
 #include "runtime/base/min_cut.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -28,7 +29,7 @@ LeastTime::LeastTime(const BlockGraph &graph) : graph_(graph), gaps_(graph), nee
     if (graph.isResidual(value))
       cheapestFirst_.push_back(value);
   auto worth = [&](unsigned value) { return graph.nanoseconds(value) / (1 + graph.bytes(value)); };
-  llvm::stable_sort(cheapestFirst_, [&](unsigned a, unsigned b) { return worth(a) < worth(b); });
+  stableSort(cheapestFirst_, [&](unsigned a, unsigned b) { return worth(a) < worth(b); });
 }
 
 /// By ops: for no command before it could the op run again.
@@ -57,7 +58,7 @@ void LeastTime::findNeeds() {
         if (value < graph_.size() && !graph_.isResidual(value))
           needs_[value].push_back({static_cast<unsigned>(number), demands[number]});
   for (auto &needs : needs_)
-    llvm::stable_sort(needs, [](const Need &a, const Need &b) { return a.until < b.until; });
+    stableSort(needs, [](const Need &a, const Need &b) { return a.until < b.until; });
 }
 
 //===----------------------------------------------------------------------===//

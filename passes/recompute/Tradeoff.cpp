@@ -2,6 +2,8 @@
 
 #include "passes/recompute/Tradeoff.h"
 
+#include "passes/base/StableSort.h"
+
 #include <limits>
 
 using namespace mlir;
@@ -15,8 +17,7 @@ static auto rankOf(const TradeoffPoint &point) {
 
 Tradeoff::Tradeoff(std::vector<TradeoffPoint> points, PlanTrial place)
     : points_(std::move(points)), place_(std::move(place)) {
-  llvm::stable_sort(points_,
-                    [](const TradeoffPoint &a, const TradeoffPoint &b) { return rankOf(a) < rankOf(b); });
+  stableSort(points_, [](const TradeoffPoint &a, const TradeoffPoint &b) { return rankOf(a) < rankOf(b); });
 }
 
 LogicalResult Tradeoff::place(TradeoffPoint &point) {
@@ -59,7 +60,7 @@ FailureOr<std::optional<TradeoffPoint>> Tradeoff::fastestWithin(int64_t bytes) {
 FailureOr<TradeoffPoint> Tradeoff::least() {
   SmallVector<TradeoffPoint *> byBytes =
       llvm::map_to_vector(points_, [](TradeoffPoint &point) { return &point; });
-  llvm::stable_sort(byBytes, [](const TradeoffPoint *a, const TradeoffPoint *b) {
+  stableSort(byBytes, [](const TradeoffPoint *a, const TradeoffPoint *b) {
     return a->figures.peakBytes < b->figures.peakBytes;
   });
   int64_t least = std::numeric_limits<int64_t>::max();
@@ -90,7 +91,7 @@ FailureOr<std::vector<TradeoffPoint>> Tradeoff::curve() {
       return failure();
   SmallVector<const TradeoffPoint *> byRank =
       llvm::map_to_vector(points_, [](TradeoffPoint &point) -> const TradeoffPoint * { return &point; });
-  llvm::stable_sort(byRank, [](const TradeoffPoint *a, const TradeoffPoint *b) {
+  stableSort(byRank, [](const TradeoffPoint *a, const TradeoffPoint *b) {
     return std::pair(rankOf(*a), a->figures.peakBytes) < std::pair(rankOf(*b), b->figures.peakBytes);
   });
   std::vector<TradeoffPoint> curve;

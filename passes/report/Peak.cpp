@@ -4,6 +4,7 @@
 
 #include "dialects/plan/PlanOps.h"
 #include "passes/base/Locations.h"
+#include "passes/base/StableSort.h"
 
 #include <map>
 
@@ -48,7 +49,7 @@ placement::LiveBytes liveBytes(const Lifetimes &lifetimes, int64_t positions) {
     places[*buffer.getPlace()].push_back({lifetime, ir::sizeInBytes(buffer.getType())});
   placement::LiveBytes live(positions);
   for (auto &[place, buffers] : places) {
-    llvm::stable_sort(buffers, [](auto &a, auto &b) { return a.first.lower < b.first.lower; });
+    stableSort(buffers, [](auto &a, auto &b) { return a.first.lower < b.first.lower; });
     int64_t end = 0;
     for (auto [lifetime, bytes] : buffers) {
       live.add(bytes, std::max(end, lifetime.lower), lifetime.upper);
@@ -104,7 +105,7 @@ FailureOr<Peak> findPeak(ModuleOp module) {
   }
   peak.tensors = lastingTensors(module);
   peak.tensors.insert(peak.tensors.end(), fullest.begin(), fullest.end());
-  llvm::stable_sort(peak.tensors, [](auto &a, auto &b) { return a.bytes > b.bytes; });
+  stableSort(peak.tensors, [](auto &a, auto &b) { return a.bytes > b.bytes; });
   return peak;
 }
 
@@ -141,7 +142,7 @@ llvm::json::Object describe(const Peak &peak) {
                                          {"source", tensor.place}});
   }
   std::vector<std::pair<StringRef, int64_t>> byBytes(bytesOfLayer.begin(), bytesOfLayer.end());
-  llvm::stable_sort(byBytes, [](auto &a, auto &b) { return a.second > b.second; });
+  stableSort(byBytes, [](auto &a, auto &b) { return a.second > b.second; });
   for (auto [layer, bytes] : byBytes)
     layers.push_back(llvm::json::Object{{"layer", layer.str()}, {"bytes", bytes}});
   return llvm::json::Object{
