@@ -21,6 +21,10 @@ struct KernelCode {
 mlir::FailureOr<llvm::DenseMap<mlir::Operation *, KernelCode>>
 compileKernels(mlir::ModuleOp module, const EmitOptions &options, fb::PlanT &file);
 
+/// Whether the names of variables, programs, inputs and outputs are such as runtime/plan/ reads. An error
+/// stands where the name does.
+mlir::LogicalResult checkNames(mlir::ModuleOp module);
+
 fb::DataType dataTypeOf(mlir::Type element);
 
 /// Writes a buffer, or a view of one, as an operand; null of null.

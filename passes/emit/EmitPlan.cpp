@@ -20,6 +20,7 @@
 #include "runtime/plan/plan.h"
 #include "runtime/plan/plan_generated.h"
 #include "runtime/plan/seal.h"
+#include "runtime/plan/verify.h"
 
 using namespace mlir;
 
@@ -40,6 +41,9 @@ static_assert(haveSameNumbers<fb::TargetKind, plan::TargetKind>(
 
 /// The layer that something came from, for profiles and errors.
 std::string locationText(Location location) { return printable(layerName(location)); }
+
+/// Of what nobody looks up: it begins with the layer's name, which may be of any length.
+std::string shownName(StringRef name) { return std::string(firstBytes(printable(name), kMostNameBytes)); }
 
 std::string specText(ir::SpecAttr spec) {
   std::string text;
@@ -125,7 +129,7 @@ private:
   uint32_t addBuffer(const void *key, Location location, StringRef name, RankedTensorType type,
                      plan::Category category, uint64_t place, uint64_t slotStride = 0) {
     auto buffer = std::make_unique<fb::BufferT>();
-    buffer->name = printable(name);
+    buffer->name = shownName(name);
     buffer->type = dataTypeOf(type.getElementType());
     buffer->shape.assign(type.getShape().begin(), type.getShape().end());
     buffer->offset = place;
@@ -190,7 +194,7 @@ private:
     codes = std::move(*compiled);
     for (auto kernel : module.getOps<plan::KernelOp>()) {
       auto entry = std::make_unique<fb::KernelT>();
-      entry->name = printable(kernel.getSymName());
+      entry->name = shownName(kernel.getSymName());
       entry->symbol = codes[kernel].symbol;
       entry->operands =
           kernel.getBody().getNumArguments() + kernel.getBody().front().getTerminator()->getNumOperands();
@@ -435,7 +439,7 @@ FailureOr<std::string> emitPlan(ModuleOp module, const EmitOptions &options) {
     return module.emitError("has no plan.arena: plan-place-buffers comes before a plan is written"),
            failure();
   FailureOr<int64_t> ranks = ranksOfShares(module);
-  if (failed(ranks))
+  if (failed(ranks) || failed(checkNames(module)))
     return failure();
   Emitter emitter(module, options, *ranks);
   if (failed(emitter.run()))
