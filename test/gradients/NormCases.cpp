@@ -30,7 +30,7 @@ struct Norm {
   std::string affine;        ///< Type of weight and bias.
   std::vector<std::string> results;
   bool hasWeight = true, hasBias = true;
-  std::optional<double> rows; ///< How many count.
+  std::optional<double> rows = {}; ///< How many count.
   bool isSynced = false;
   std::string attributes = "";
   size_t first = 0;
