@@ -66,7 +66,8 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
             if isinstance(layer, torch.nn.SyncBatchNorm):
                 raise Error(f"'{name}' is a SyncBatchNorm, and ranks would each have statistics of their own: give sync_batch_norm=True")
     ranks.check_launched(data_parallel)
-    check_layers(net)
+    for owner in owners_of(net, loss):
+        check_layers(owner)
     check_modes(net)
     check_example(example)
     args, kwargs = split_batch(example)
@@ -246,8 +247,12 @@ def trained_of(net, loss, reader):
     """The identities of what is trained: what the optimizer has, or everything."""
     if reader:
         return {id(parameter) for parameter in reader.parameters()}
-    owners = [owner for owner in (net, loss) if isinstance(owner, torch.nn.Module)]
-    return {id(parameter) for owner in owners for parameter in owner.parameters()}
+    return {id(parameter) for owner in owners_of(net, loss) for parameter in owner.parameters()}
+
+
+def owners_of(net, loss):
+    """What has layers."""
+    return [owner for owner in (net, loss) if isinstance(owner, torch.nn.Module)]
 
 
 def check_precision(precision, tensors):
@@ -325,7 +330,8 @@ class Step(Plan):
         self._copies = Copies(self._session, self._tensors)
         self._is_robbed, self._must_look, self._was_state_seen = False, False, False
         self._views = None  # Of own tensors, if they are ever to be taken back.
-        self._layers = {module for owner in (recorder.net, recorder.loss) if isinstance(owner, torch.nn.Module) for module in owner.modules()}
+        self._owners = owners_of(recorder.net, recorder.loss)
+        self._layers = {module for owner in self._owners for module in owner.modules()}
         lent = self._share()
         self._net, self._was_autocast = recorder.net, torch.is_autocast_enabled("cpu")
         self._watched = [(name, each, each.data_ptr() if name in self._plan_variables else None, "requires_grad", each.requires_grad)
@@ -350,9 +356,8 @@ class Step(Plan):
         self._copies.are_stale = True
         self.sync()
         look = Look(self)
-        for owner in (recorder.net, recorder.loss):
-            if isinstance(owner, torch.nn.Module):
-                look.join(owner)
+        for owner in self._owners:
+            look.join(owner)
         for entry in self._kept.entries:  # With that look's own hooks.
             self._watch(entry, self._kept.accept(entry))
 
@@ -380,7 +385,6 @@ class Step(Plan):
     def _update(self, args, kwargs):
         if self._next == 0:
             warn_of_gradients((args, kwargs), "the first batch has")
-            self._look_closer()
         self._check_changes()
         self._copies.take()
         self._write_numbers()
@@ -415,12 +419,16 @@ class Step(Plan):
     def _has_optimizer(self, optimizer):
         return self._reader is not None and self._reader.torch is optimizer
 
-    def _look_closer(self):
-        """At the first step: what it would not do, and a loop of the user's seems to expect."""
-        check_layers(self._net)
+    def _check_hooks(self):
+        """Which layers, parameters and the optimizer may have been given since, and a step would not call."""
+        for owner in self._owners:
+            check_layers(owner)
         if self._reader:
             self._reader.check_hooks()
+
+    def _tell_of_autocast(self):
         if torch.is_autocast_enabled("cpu") and not self._was_autocast:
+            self._was_autocast = True  # Once is enough.
             ranks.warn("autocast is on, and a compiled step computes as it was compiled: give gpuc.compile precision='bf16', and leave "
                        "autocast out", stacklevel=5)  # fmt: skip
 
@@ -779,6 +787,8 @@ class Step(Plan):
         if self._reader:
             self._reader.check_parameters()
             self._check_state()
+        self._check_hooks()
+        self._tell_of_autocast()
         self._beside.tell_of_newer()
         self._look_next(False)
 

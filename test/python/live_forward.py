@@ -380,6 +380,39 @@ class Gradients(Case):
         with self.assertRaisesRegex(gpuc.Error, "fc1.weight: has a gradient hook"):
             step(*batch)
 
+    def test_hooks_that_come_after_a_step(self):
+        def doubled(*_):
+            return None
+
+        class Judge(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = nn.Parameter(torch.ones(()))
+
+            def forward(self, out, target):
+                return F.mse_loss(out * self.scale, target)
+
+        for name, change, text in (
+            ("layer", lambda net, loss, optimizer: net.fc2.register_full_backward_hook(doubled), "fc2: has a backward hook"),
+            ("before a layer", lambda net, loss, optimizer: net.fc2.register_full_backward_pre_hook(doubled), "fc2: has a backward hook"),
+            ("parameter", lambda net, loss, optimizer: net.fc1.weight.register_hook(doubled), "fc1.weight: has a gradient hook"),
+            ("behind a gradient", lambda net, loss, optimizer: net.fc1.weight.register_post_accumulate_grad_hook(doubled), "fc1.weight: has a grad"),
+            ("loss", lambda net, loss, optimizer: loss.scale.register_hook(doubled), "scale: has a gradient hook"),
+            ("optimizer", lambda net, loss, optimizer: optimizer.register_step_pre_hook(doubled), "the optimizer has a step hook"),
+        ):
+            for steps in (0, 1, 3):
+                with self.subTest(name, steps=steps):
+                    net, batch = make(lambda net, x: x)
+                    loss, optimizer = Judge(), sgd(net)
+                    step = gpuc.compile(net, loss, optimizer, batch)
+                    for _ in range(steps):
+                        step(*batch)
+                    change(net, loss, optimizer)
+                    with self.assertRaisesRegex(gpuc.Error, text):
+                        for _ in range(steps + 1):  # Looked for after 1, 2, 4, 8, … steps.
+                            step(*batch)
+                    step.evaluate([batch])  # Which takes no gradients.
+
     def test_hooks_of_the_optimizer(self):
         def patched(optimizer):
             step = optimizer.step
@@ -405,8 +438,13 @@ class Gradients(Case):
     def test_autocast_around_a_step(self):
         net, batch = make(lambda net, x: x)
         step = gpuc.compile(net, F.mse_loss, sgd(net), batch)
-        with torch.autocast("cpu", dtype=torch.bfloat16), self.assertWarnsRegex(UserWarning, "autocast is on, .* precision='bf16'"):
-            step(*batch)
+        step(*batch)
+        for expected in (1, 0, 0):  # Said once, of whichever step has it first.
+            with torch.autocast("cpu", dtype=torch.bfloat16), warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                step(*batch)
+            self.assertEqual(sum("autocast is on, and a compiled step computes as it was compiled: give gpuc.compile precision='bf16'" in str(each.message)
+                                 for each in said), expected)
 
 
     def test_gradients_that_a_loop_still_clips(self):
