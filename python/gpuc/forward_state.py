@@ -66,28 +66,75 @@ def assign(layer, module, name, before):
 #
 
 
-class Pass(TorchDispatchMode):
-    """The ops of a pass that data goes into: what parameters, buffers and inputs become. `given`: those.
+class Constants:
+    """What hangs on constants alone: of each tensor how it was made, in this pass or, if it was kept, in the one before."""
 
-    With an `expected` pass, `fault` is what the first op that differs does: "reads" a tensor of that pass, or is "other"; `line` is the user's.
+    def __init__(self, before=None):
+        self.tensors, self.labels, self.writes = (dict(each) for each in before.parts) if before else ({}, {}, {})
+
+    @property
+    def parts(self):
+        return self.tensors, self.labels, self.writes
+
+    def label_of(self, tensor):
+        """What is written into a view is written into all that has its memory."""
+        label = self.labels.get(id(tensor), id(tensor) if isinstance(tensor, torch.nn.Parameter) else "")
+        return f"{label} {self.writes.get(memory_of(tensor), '')}"
+
+    def add(self, function, args, kwargs, op, results):
+        label = hash((op[0], *op[1]))
+        for tensor in written_by(function, args, kwargs or {}):
+            self.writes[memory_of(tensor)] = label
+            self.tensors[id(tensor)] = tensor
+        for number, tensor in enumerate(results):
+            self.tensors[id(tensor)], self.labels[id(tensor)] = tensor, f"{label}.{number}"
+
+
+def memory_of(tensor):
+    return tensor.untyped_storage()._cdata if tensor.layout == torch.strided else 0
+
+
+def written_by(function, args, kwargs):
+    if not function._schema.is_mutable:
+        return []
+    written = [(each.name, number) for number, each in enumerate(function._schema.arguments) if each.alias_info and each.alias_info.is_write]
+    found = [kwargs.get(name, args[number] if number < len(args) else None) for name, number in written]
+    return [each for each in pytree.tree_leaves(found) if isinstance(each, torch.Tensor)]
+
+
+class Pass(TorchDispatchMode):
+    """The ops of a pass that data goes into: what parameters, buffers and inputs become. `given`: those, each with what it is called.
+
+    Tensors are told apart: data by the op that gives it, and what hangs on constants alone by how it was made. With an `expected` pass, `fault`
+    is what the first op that differs does: "reads" a tensor of that pass, or is "other"; `line` is the user's.
     """
 
     def __init__(self, given, expected=None):
         super().__init__()
-        self.given = {id(each) for each in given}
-        self.data = {id(each): each for each in given}  # Held, so that no other tensor gets its identity.
+        self.given = {id(each) for _, each in given}
+        self.data = {id(each): each for _, each in given}  # Held, so that no other tensor gets its identity.
+        self.labels = {id(each): label for label, each in given}
+        self.constants = Constants(expected and expected.constants)
         self.ops, self.expected, self.fault, self.line = [], expected, "", ("", 0)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         leaves = pytree.tree_leaves((args, kwargs))
-        # What asks a tensor for its device is the fake mode, unless it remembers.
-        if getattr(function, "namespace", "") == "prim" or not any(id(each) in self.data or self.is_left(each) for each in leaves):
+        if getattr(function, "namespace", "") == "prim":  # What asks a tensor for its device is the fake mode, unless it remembers.
             return function(*args, **(kwargs or {}))
-        self.ops.append((str(function), [self.text_of(each) for each in leaves]))
-        if self.expected and not self.fault:
+        op = str(function), [self.text_of(each) for each in leaves]
+        is_of_data = any(id(each) in self.data or self.is_left(each) for each in leaves)
+        if is_of_data:
+            self.ops.append(op)
+        if is_of_data and self.expected and not self.fault:
             self.compare(leaves)
         out = function(*args, **(kwargs or {}))
-        self.data.update({id(each): each for each in pytree.tree_leaves(out) if isinstance(each, torch.Tensor)})
+        results = [each for each in pytree.tree_leaves(out) if isinstance(each, torch.Tensor)]
+        if not is_of_data:
+            self.constants.add(function, args, kwargs, op, results)
+            return out
+        for number, each in enumerate(results):
+            self.data[id(each)] = each
+            self.labels[id(each)] = f"{len(self.ops)}.{number}"
         return out
 
     def is_left(self, value):
@@ -97,10 +144,12 @@ class Pass(TorchDispatchMode):
         """Numbers as they are. Of a tensor its values are known only if it hangs on constants alone."""
         if not isinstance(value, torch.Tensor):
             return str(value)
+        if id(value) in self.data:
+            return f"{value.dtype} {tuple(value.shape)} {self.labels[id(value)]}"
         known = value.constant if isinstance(value, FakeTensor) else value
-        is_short = known is not None and id(value) not in self.data and known.numel() <= MOST_NUMBERS
+        is_short = known is not None and known.numel() <= MOST_NUMBERS
         with unset_fake_temporarily():
-            return f"{value.dtype} {tuple(value.shape)} {known.tolist() if is_short else ''}"
+            return f"{value.dtype} {tuple(value.shape)} {known.tolist() if is_short else self.constants.label_of(value)}"
 
     def compare(self, leaves):
         number = len(self.ops) - 1
@@ -129,13 +178,17 @@ def run_without_numbers(module, args, kwargs, fake, expected=None):
     def faked(tree):
         return pytree.tree_map(lambda each: fake.from_tensor(each) if isinstance(each, torch.Tensor) else each, tree)
 
-    named, args, kwargs = faked((tensors_of_layers(module), args, kwargs))
-    found = Pass(pytree.tree_leaves((named, args, kwargs)), expected)
+    own = tensors_of_layers(module)
+    named, args, kwargs = faked((own, args, kwargs))
+    # By its name a layer would be the same one in another's place. Who reads a parameter from a list reads the tensor itself.
+    given = [(f"own {id(own[name])}", each) for name, each in named.items()] + [(f"own {id(each)}", each) for each in own.values()]
+    given += [(f"input {number}", each) for number, each in enumerate(pytree.tree_leaves((args, kwargs)))]
+    found = Pass(given, expected)
     try:
         with fake, found:
             torch.func.functional_call(module, named, args, kwargs, tie_weights=False)
     except (DataDependentOutputException, DynamicOutputShapeException):
-        found = Pass(pytree.tree_leaves((named, args, kwargs)), expected)
+        found = Pass(given, expected)
         with fake, found, KnownMasks():
             torch.func.functional_call(module, named, args, kwargs, tie_weights=False)
     if expected and not found.fault and len(found.ops) != len(expected.ops):

@@ -298,6 +298,47 @@ class Kept(live_forward.Case):
         ):
             self.changed("(the module|'fc1') has another forward\\(\\), other layers, parameters or hooks than when the step was compiled: compile again", change)
 
+    def test_a_number_that_constants_are_made_with(self):
+        """Before they meet data: they are told apart by how they are made."""
+
+        def written(net, x):
+            row = torch.zeros(8).double()
+            row[2] = net.tau
+            return x + row
+
+        for between in (
+            lambda net, x: x + torch.ones(8).double() * net.tau,
+            lambda net, x: x + torch.linspace(0, net.tau, 8).double(),
+            lambda net, x: x.masked_fill(torch.arange(8) < 4 * net.tau, 0),
+            lambda net, x: x + torch.tensor([net.tau] * 8).double(),
+            lambda net, x: x + (torch.arange(1000.0).double() * net.tau)[:8],
+            written,
+        ):
+            self.changed("tau of the module is 0.5, and was 1.0", lambda net: setattr(net, "tau", 0.5), between)
+
+    def test_layers_that_change_places(self):
+        """Of one shape, so that the ops are the same ones; what is replaced may be a parameter in a list, too."""
+
+        def swap(net):
+            net.layers[0], net.layers[1] = net.layers[1], net.layers[0]
+
+        def replace(net):
+            net.gains[0] = nn.Parameter(torch.zeros(8).double())
+
+        def run(net, x):
+            for layer in net.layers:
+                x = torch.tanh(layer(x))
+            return x
+
+        def gained(net, x):
+            return x + net.gains[0] * net.tau
+
+        layers = {"layers": nn.ModuleList([nn.Linear(8, 8), nn.Linear(8, 8)]).double()}
+        self.changed("'layers' has another forward\\(\\), other layers, parameters or hooks", swap, run, **layers)
+        gain = nn.Parameter(torch.ones(8).double())
+        self.changed("gains of the module holds something else than", replace, gained, gain=gain, gains=[gain])
+        self.changed("tau of the module is 2.0", lambda net: setattr(net, "tau", 2.0), gained, gain=gain, gains=[gain])
+
     def test_another_tensor_in_the_place_of_one(self):
         """Of a parameter, also by load_state_dict(assign=True), at once; and of a buffer that has another shape, or was put there unseen, but for one that
         holds the same."""
