@@ -367,6 +367,25 @@ TEST(ConvDepthwise, NanStaysInItsWindows) {
           }
 }
 
+// Nor those that it is loaded beside, where rows of squares are taken with what lies behind them.
+TEST(ConvDepthwise, NanStaysInItsWindowsOfSquares) {
+  for (int64_t stride : {1, 2})
+    for (int64_t side = 3; side <= 16; ++side) {
+      ConvShape shape = depthwise(2, 5, axis(side, 3, stride, 1, 1), axis(side, 3, stride, 1, 1));
+      ASSERT_TRUE(countWindows(shape));
+      // A row's last element, the one behind it, and the last row's first one.
+      for (int64_t element : {side - 1, side, side * (side - 1)})
+        for (ConvKind kind : kKinds) {
+          shape.kind = kind;
+          SCOPED_TRACE(describe(shape));
+          GuardedConv<float> problem(shape, 3);
+          problem.x()[element] = std::numeric_limits<float>::quiet_NaN();
+          run(shape, problem);
+          EXPECT_EQ(problem.firstError(), "");
+        }
+    }
+}
+
 TEST(ConvDepthwise, RandomShapes) {
   std::mt19937_64 random(9);
   auto upTo = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); };

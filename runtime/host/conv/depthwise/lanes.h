@@ -123,6 +123,14 @@ inline Vector<T> loadHalves(const T* low, const T* high, LaneMask<T> mask) {
     return (Vector<T>)_mm512_insertf64x4(_mm512_castpd256_pd512(first), other, 1);
   }
 }
+/// All lanes of both.
+template <typename T>
+inline Vector<T> loadHalves(const T* low, const T* high) {
+  typedef T Half __attribute__((vector_size(kVectorBytes / 2)));
+  Half first, other;
+  __builtin_memcpy(&first, low, sizeof first), __builtin_memcpy(&other, high, sizeof other);
+  return (Vector<T>)_mm512_insertf64x4(_mm512_castpd256_pd512((__m256d)first), (__m256d)other, 1);
+}
 /// The other half where it lies in the vector, which takes no shuffle.
 template <typename T>
 inline void storeHalves(T* low, T* high, Vector<T> v, LaneMask<T> mask) {
@@ -217,6 +225,34 @@ inline Vector<T> pickLanes(Vector<T> first, Vector<T> second, LaneNumbers<T> num
     return (Vector<T>)_mm512_permutex2var_ps((__m512)first, numbers, (__m512)second);
   else
     return (Vector<T>)_mm512_permutex2var_pd((__m512d)first, numbers, (__m512d)second);
+}
+
+/// The lanes of the mask, 0 in the others.
+template <typename T>
+inline Vector<T> keepLanes(Vector<T> v, LaneMask<T> mask) {
+  if constexpr (sizeof(T) == 4)
+    return (Vector<T>)_mm512_maskz_mov_ps(mask, (__m512)v);
+  else
+    return (Vector<T>)_mm512_maskz_mov_pd(static_cast<__mmask8>(mask), (__m512d)v);
+}
+
+/// Lane i of the result is lane i + kBy of low and high, one behind the other. By this instruction: a shuffle
+/// of two vectors would need a register for its numbers.
+template <int kBy>
+inline __attribute__((always_inline)) Vector<float> shiftLanes(Vector<float> low, Vector<float> high) {
+  Vector<float> v;
+  asm("valignd %3, %1, %2, %0" : "=v"(v) : "v"(low), "v"(high), "i"(kBy));
+  return v;
+}
+
+/// Likewise, where the mask has them, else 0. The compiler would take a shuffle of two vectors here, too,
+/// which has three operands to read as a multiply-add has, and delays those.
+template <int kBy>
+inline __attribute__((always_inline)) Vector<float> shiftLanes(Vector<float> low, Vector<float> high,
+                                                               LaneMask<float> mask) {
+  Vector<float> v;
+  asm("valignd %3, %1, %2, %0%{%4%}%{z%}" : "=v"(v) : "v"(low), "v"(high), "i"(kBy), "Yk"(mask));
+  return v;
 }
 #endif
 

@@ -11,15 +11,6 @@ namespace {
 
 #if defined(__AVX512F__)
 
-/// Lane i of the result is lane i + kBy of low and high, one behind the other. By this instruction: a shuffle
-/// of two vectors would need a register for its numbers.
-template <int kBy>
-inline __attribute__((always_inline)) Vector<float> shiftLanes(Vector<float> low, Vector<float> high) {
-  Vector<float> v;
-  asm("valignd %3, %1, %2, %0" : "=v"(v) : "v"(low), "v"(high), "i"(kBy));
-  return v;
-}
-
 /// As multiplyAddLanes, by this instruction: of many the compiler would make sums, and choose lanes later.
 inline __attribute__((always_inline)) void addLanes(Vector<float>& sum, Vector<float> a, Vector<float> b,
                                                     LaneMask<float> mask) {

@@ -26,12 +26,16 @@ inline __attribute__((always_inline)) void transposeQuads(Vector<float> (&v)[4])
   v[1] = pick(odd[0], odd[1], kEven), v[3] = pick(odd[0], odd[1], kOdd);
 }
 
-/// Rows of four planes, or back.
+/// Rows of four planes, or back. Halves of two planes come together as they are loaded.
 inline __attribute__((always_inline)) void loadQuads(const float* from, int64_t plane,
                                                      Vector<float> (&rows)[4]) {
 #pragma unroll
-  for (int i = 0; i < 4; ++i) rows[i] = load(from + i * plane);
-  transposeQuads(rows);
+  for (int half = 0; half < 2; ++half) {
+    const float* at = from + half * 8;
+    const Vector<float> low = loadHalves(at, at + plane), high = loadHalves(at + 2 * plane, at + 3 * plane);
+    rows[2 * half] = (Vector<float>)_mm512_shuffle_f32x4((__m512)low, (__m512)high, 0x88);
+    rows[2 * half + 1] = (Vector<float>)_mm512_shuffle_f32x4((__m512)low, (__m512)high, 0xDD);
+  }
   keepInRegisters(rows);
 }
 inline __attribute__((always_inline)) void storeQuads(float* to, int64_t plane, Vector<float> (&rows)[4]) {
@@ -67,15 +71,15 @@ inline __attribute__((always_inline)) void splatQuads(const PlaneSums<float>& p,
    ...);
 }
 
-/// Four planes of one image. Sums of the middle column of the filter are apart, lest each waits for nine
-/// multiply-adds of its own.
+/// Four planes of one image, whose rows are loaded; meanwhile those of the next ones are. Sums of the middle
+/// column of the filter are apart, lest each waits for nine multiply-adds of its own.
 inline __attribute__((always_inline)) void sumQuadRows(const QuadColumns& columns, const Vector<float>* taps,
-                                                       const float* from, int64_t from_plane, float* to,
-                                                       int64_t to_plane) {
-  Vector<float> rows[4], sums[2][4] = {};
-  loadQuads(from, from_plane, rows);
+                                                       Vector<float> (&rows)[4], const float* next,
+                                                       int64_t from_plane, float* to, int64_t to_plane) {
+  Vector<float> loaded[4], sums[2][4] = {};
 #pragma unroll
-  for (int r = 0; r < 4; ++r)
+  for (int r = 0; r < 4; ++r) {
+    if (r == 2) loadQuads(next, from_plane, loaded);
 #pragma unroll
     for (int j = 0; j < 3; ++j) {
       const Vector<float> x = columns.column(rows[r], j);
@@ -84,23 +88,30 @@ inline __attribute__((always_inline)) void sumQuadRows(const QuadColumns& column
         if (const int w = r + 1 - i; w >= 0 && w < 4)
           sums[j == 1][w] = multiplyAdd<float>(taps[3 * i + j], x, sums[j == 1][w]);
     }
+  }
 #pragma unroll
-  for (int w = 0; w < 4; ++w) sums[0][w] += sums[1][w];
+  for (int w = 0; w < 4; ++w) sums[0][w] += sums[1][w], rows[w] = loaded[w];
   storeQuads(to, to_plane, sums[0]);
-  askForLines<4>(from + kQuadsAhead * from_plane);
   askForLinesToWrite<4>(to + kQuadsAhead * to_plane);
 }
 
 template <bool kFlipped>
 inline void sumQuads(PlaneSums<float> p) {
   const QuadColumns columns;
+  if (p.planes < 4) return;
+  Vector<float> rows[4];
+  loadQuads(p.source.data, p.source.plane, rows);
   for (int64_t plane = 0; plane + 4 <= p.planes; plane += 4) {
     Vector<float> taps[9];
     splatQuads<kFlipped>(p, plane, taps, std::make_integer_sequence<int, 9>());
     const float* from = p.source.data + plane * p.source.plane;
+    const float* behind = plane + 8 <= p.planes ? from + 4 * p.source.plane : from;
     float* to = p.result + plane * p.result_plane;
-    for (int64_t image = 0; image < p.images; ++image, from += p.source_image, to += p.result_image)
-      sumQuadRows(columns, taps, from, p.source.plane, to, p.result_plane);
+    for (int64_t image = 0; image < p.images; ++image, from += p.source_image, to += p.result_image) {
+      const float* next = image + 1 < p.images ? from + p.source_image : behind;
+      askForLines<4>(from + kQuadsAhead * p.source.plane);
+      sumQuadRows(columns, taps, rows, next, p.source.plane, to, p.result_plane);
+    }
   }
 }
 

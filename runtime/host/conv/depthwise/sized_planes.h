@@ -34,7 +34,9 @@ struct SizedLanes : PlanesOfVector<kPlanes, 3, T> {
   using PlanesOfVector<kPlanes, 3, T>::PlanesOfVector;
 
   Vector<T> column(Vector<T> row, int j) const {
-    return j == 1 ? row : PlanesOfVector<kPlanes, 3, T>::column(row, j);
+    if (j == 1) return row;
+    return j == 0 ? shiftLanes<kLanes<T> - 1>(row, row, this->inside[0])
+                  : shiftLanes<1>(row, row, this->inside[2]);
   }
 };
 
@@ -65,6 +67,32 @@ constexpr int kSizedLines = (kPlanes * kSide * kSide + kLanes<T> - 1) / kLanes<T
 template <int kPlanes, int kSide, typename T>
 constexpr bool kFillsVector = kPlanes * kSide == kLanes<T>;
 
+/// Row r of two planes, whole halves where those lie within the planes: they take no mask, but bring in what
+/// is beside the row.
+template <int kColumns, typename T>
+inline __attribute__((always_inline)) Vector<T> loadSizedRow(const T* planes, int64_t plane, int r,
+                                                             LaneMask<T> mask) {
+  const T* row = planes + r * kColumns;
+  if (r * kColumns + kLanes<T> / 2 <= kColumns * kColumns) return loadHalves(row, row + plane);
+  return loadHalves<T>(row, row + plane, mask);
+}
+
+/// Of pictures, and of windows.
+template <int kPlanes, int kSide, int kStride, typename Lanes, typename T>
+inline __attribute__((always_inline)) auto sizedRow(const Lanes& lanes, const T* planes, int r) {
+  if constexpr (kPlanes == 2 && kStride == 1)
+    return loadSizedRow<kSide>(planes, lanes.from_plane, r, lanes.read);
+  else
+    return lanes.row(planes + r * kSide);
+}
+template <int kPlanes, int kWindows, typename Lanes, typename T>
+inline __attribute__((always_inline)) Vector<T> sizedLeft(const Lanes& lanes, const T* planes, int w) {
+  if constexpr (kPlanes == 2)
+    return loadSizedRow<kWindows>(planes, lanes.to_plane, w, lanes.kept);
+  else
+    return lanes.left(planes + w * kWindows);
+}
+
 /// Planes of one image. Sums of the middle column of the filter are apart, lest each waits for nine
 /// multiply-adds of its own.
 template <int kPlanes, int kSide, int kStride, typename Lanes, typename T>
@@ -76,7 +104,7 @@ inline __attribute__((always_inline)) void sumSizedRows(const Lanes& lanes, cons
   Vector<T> sums[2][kWindows] = {};
 #pragma unroll
   for (int r = 0; r < kSide; ++r) {
-    const auto row = lanes.row(from + r * kSide);
+    const auto row = sizedRow<kPlanes, kSide, kStride>(lanes, from, r);
 #pragma unroll
     for (int j = 0; j < 3; ++j) {
       const Vector<T> x = lanes.column(row, j);
@@ -107,33 +135,36 @@ inline void sumSized(PlaneSums<T> p) {
   }
 }
 
-/// Of one image. Of odd rows of windows sums are apart, lest they wait for those of even ones.
+/// Of one image. Lanes beside a row of pairs have sums of whatever is there. Of odd rows of windows of single
+/// planes sums are apart, lest they wait for those of even ones.
 template <int kPlanes, int kSide, int kStride, typename Lanes, typename T>
 inline __attribute__((always_inline)) void addSizedProducts(const Lanes& lanes, const T* x, const T* y,
                                                             const T* x_next, const T* y_next,
                                                             Vector<T> (&sums)[3][3]) {
   using Plane = SizedPlane<kSide, kStride>;
   constexpr int kWindows = Plane::kWindows;
+  constexpr bool kApart = kPlanes == 1;
   Vector<T> left[kWindows], odd[3][3] = {};
 #pragma unroll
   for (int r = 0; r < kSide; ++r) {
 #pragma unroll
     for (int w = 0; w < kWindows; ++w)
-      if (Plane::begin(w) == r) left[w] = lanes.left(y + w * kWindows);
-    const auto row = lanes.row(x + r * kSide);
+      if (Plane::begin(w) == r) left[w] = sizedLeft<kPlanes, kWindows>(lanes, y, w);
+    const auto row = sizedRow<kPlanes, kSide, kStride>(lanes, x, r);
 #pragma unroll
     for (int j = 0; j < 3; ++j) {
       const Vector<T> right = lanes.column(row, j);
 #pragma unroll
       for (int i = 0; i < 3; ++i)
         if (const int w = Plane::window(r, i); w >= 0) {
-          Vector<T>& sum = w % 2 ? odd[i][j] : sums[i][j];
+          Vector<T>& sum = kApart && w % 2 ? odd[i][j] : sums[i][j];
           sum = multiplyAdd<T>(left[w], right, sum);
         }
     }
     askForShare<kSide, kSizedLines<kPlanes, kSide, T>>(r, x_next);
     askForShare<kSide, kSizedLines<kPlanes, kWindows, T>>(r, y_next);
   }
+  if constexpr (!kApart) return;
 #pragma unroll
   for (int tap = 0; tap < 9; ++tap) sums[tap / 3][tap % 3] += odd[tap / 3][tap % 3];
 }
@@ -142,6 +173,7 @@ template <int kPlanes, int kSide, int kStride, typename T>
 inline void multiplySized(PlaneProducts<T> p) {
   if constexpr (kFillsVector<kPlanes, kSide, T>) p.x.columns = kSide, p.y.columns = kSide / kStride;
   const auto lanes = sizedLanes<kPlanes, kStride, T>(p);
+  const LaneMask<T> inside = lanesOfPlanes<kPlanes, T>(0, p.y.columns);
   for (int64_t plane = 0; plane + kPlanes <= p.planes; plane += kPlanes) {
     Vector<T> sums[3][3];
     T* lanes_of = p.lanes + plane * p.lanes_plane;
@@ -152,7 +184,8 @@ inline void multiplySized(PlaneProducts<T> p) {
       addSizedProducts<kPlanes, kSide, kStride>(lanes, x, y, x + kPlanes * p.x.plane, y + kPlanes * p.y.plane,
                                                 sums);
 #pragma unroll
-    for (int tap = 0; tap < 9; ++tap) store(lanes_of + tap * kSumRoom<T>, sums[tap / 3][tap % 3]);
+    for (int tap = 0; tap < 9; ++tap)
+      store(lanes_of + tap * kSumRoom<T>, keepLanes<T>(sums[tap / 3][tap % 3], inside));
   }
 }
 

@@ -68,19 +68,47 @@ struct PlanesOfVector {
   void store(T* to, Vector<T> sums) const { storePlanes<kPlanes, T>(to, to_plane, sums, kept); }
 };
 
+/// The taps of two filters of 3x3, each in its half. Four of them are loaded as a quarter of a vector, whose
+/// shuffles are cheap, where each one by itself would be two loads and a choice of lanes.
+template <bool kFlipped, int... kTap>
+inline __attribute__((always_inline)) void splatHalves(const float* filter, const float* other,
+                                                       Vector<float>* taps,
+                                                       std::integer_sequence<int, kTap...>) {
+  constexpr int kFirst[] = {0, 4, 5};  // of each quarter: the last one ends where the filter does
+  __m512 quarters[3];
+#pragma unroll
+  for (int i = 0; i < 3; ++i) {
+    const __m512d low =
+        _mm512_castpd256_pd512((__m256d)_mm256_broadcast_ps((const __m128*)(filter + kFirst[i])));
+    quarters[i] =
+        (__m512)_mm512_insertf64x4(low, (__m256d)_mm256_broadcast_ps((const __m128*)(other + kFirst[i])), 1);
+  }
+  keepInRegisters(quarters);
+  ((taps[kFlipped ? 8 - kTap : kTap] =
+        (Vector<float>)_mm512_permute_ps(quarters[kTap / 4], (kTap - kFirst[kTap / 4]) * 0x55)),
+   ...);
+}
+
 /// The taps of two planes, each in its half, or of one.
 template <int kPlanes, int kKernel, typename T>
 inline __attribute__((always_inline)) void splatTapsOf(const PlaneSums<T>& p, int64_t plane,
                                                        Vector<T>* taps) {
-  splatTaps<kKernel>(p, plane, taps);
-  if constexpr (kPlanes == 1) return;
   constexpr int kTaps = kKernel * kKernel;
-  const T* other = p.filter + (plane + 1) * p.filter_plane;
-  LaneMask<T> of_other = lanesWithin<T>(kLanes<T> / 2, kLanes<T>);
-  keepInRegister<T>(of_other);  // lest the compiler makes a shuffle of it
+  const T *filter = p.filter + plane * p.filter_plane, *other = filter + p.filter_plane;
+  if constexpr (kPlanes == 1) {
+    splatTaps<kKernel>(p, plane, taps);
+  } else if constexpr (kTaps == 9 && sizeof(T) == 4) {
+    constexpr std::make_integer_sequence<int, kTaps> kEach;
+    p.flipped ? splatHalves<true>(filter, other, taps, kEach)
+              : splatHalves<false>(filter, other, taps, kEach);
+  } else {
+    splatTaps<kKernel>(p, plane, taps);
+    LaneMask<T> of_other = lanesWithin<T>(kLanes<T> / 2, kLanes<T>);
+    keepInRegister<T>(of_other);  // lest the compiler makes a shuffle of it
 #pragma unroll
-  for (int tap = 0; tap < kTaps; ++tap)
-    taps[tap] = mergeSplat<T>(taps[tap], other[p.flipped ? kTaps - 1 - tap : tap], of_other);
+    for (int tap = 0; tap < kTaps; ++tap)
+      taps[tap] = mergeSplat<T>(taps[tap], other[p.flipped ? kTaps - 1 - tap : tap], of_other);
+  }
 }
 
 template <int kPlanes, int kKernel, typename T>
