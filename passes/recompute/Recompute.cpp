@@ -76,14 +76,19 @@ DenseSet<Value> argumentsRead(ir::FusedOp kernel) {
   return reached;
 }
 
+/// The values that variables get in the block, by their names.
+llvm::StringMap<Value> assignedIn(Block &block) {
+  llvm::StringMap<Value> assigned;
+  for (auto assign : block.getOps<ir::AssignOp>())
+    assigned[assign.getVariable()] = assign.getValue();
+  return assigned;
+}
+
 /// A kernel that also updates a variable (a running mean) needs the old value for that alone, and of its copy
 /// nobody reads the update. The copy takes the new value instead, so that the update may go on in place. What
 /// no op of the kernel uses is not for the update: the code of attention draws by the step that it is given
 /// so.
-void readNewValues(ir::FusedOp copy) {
-  llvm::StringMap<Value> assigned;
-  for (auto assign : copy->getBlock()->getOps<ir::AssignOp>())
-    assigned[assign.getVariable()] = assign.getValue();
+void readNewValues(ir::FusedOp copy, const llvm::StringMap<Value> &assigned) {
   const DenseSet<Value> read = argumentsRead(copy);
   for (auto [operand, argument] : llvm::zip_equal(copy->getOpOperands(), copy.getBody().getArguments()))
     if (auto old = operand.get().getDefiningOp<ir::ReadOp>();
@@ -108,9 +113,10 @@ int64_t recompute(const ForwardPass &forward, llvm::function_ref<bool(Value)> ke
       for (OpOperand &operand : op.getOpOperands())
         if (recomputing.isDropped(operand.get()))
           operand.set(recomputing.again(operand.get(), &op));
+  const llvm::StringMap<Value> assigned = assignedIn(forward.block());
   for (ir::FusedOp copy : forward.block().getOps<ir::FusedOp>())
     if (copy->hasAttr(kRecomputedAttr))
-      readNewValues(copy);
+      readNewValues(copy, assigned);
   // What gave other names to dropped bytes, for the backward pass alone.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(forward.block())))
     if (isOpTriviallyDead(&op))
