@@ -38,6 +38,7 @@ template <typename T>
 struct CorrelationBlock {
   const T* image[kMostVectors];
   int64_t sums_place[kMostVectors], place[kMostVectors], lanes[kMostVectors];
+  bool has_all_lanes;  // of each vector
   const T* filter;
   const T* sums;
   int64_t sums_output;
@@ -53,23 +54,37 @@ __attribute__((noinline)) void correlateBlock(const CorrelationBlock<T>& b, int6
                                               int64_t image_channel, int64_t filter_channel,
                                               int64_t filter_output) {
   Vector<T> sums[kOutputs][kVectors] = {};
+  const T* image[kVectors];
+  for (int v = 0; v < kVectors; ++v) image[v] = b.image[v];
+  const DirectTap *const taps = b.taps, *const taps_end = b.taps_end;
+  const T* const filter = b.filter;
   for (int o = 0; o < kOutputs; ++o)
     for (int v = 0; v < kVectors; ++v)
       __builtin_prefetch(b.result + o * b.result_output + b.place[v] + kVectors * kLanes<T>, 1);
   for (int64_t channel = 0; channel < channels; ++channel) {
     const int64_t offset = channel * image_channel;
-    const T* weights = b.filter + channel * filter_channel;
-    for (const DirectTap* tap = b.taps; tap < b.taps_end; ++tap) {
+    const T* weights = filter + channel * filter_channel;
+    for (const DirectTap* tap = taps; tap < taps_end; ++tap) {
       Vector<T> x[kVectors];
-      for (int v = 0; v < kVectors; ++v) x[v] = load(b.image[v] + offset + tap->image);
+      for (int v = 0; v < kVectors; ++v) x[v] = load(image[v] + offset + tap->image);
       const T* weight = weights + tap->filter;
       for (int o = 0; o < kOutputs; ++o) {
         const Vector<T> w = weight[o * filter_output] - Vector<T>{};
         for (int v = 0; v < kVectors; ++v) sums[o][v] = multiplyAdd<T>(w, x[v], sums[o][v]);
+        for (int v = 0; v < kVectors; ++v) addUpHere(sums[o][v]);
       }
     }
   }
+  if (b.has_all_lanes && !b.sums) {
+#pragma clang loop unroll(full)
+    for (int o = 0; o < kOutputs; ++o)
+#pragma clang loop unroll(full)
+      for (int v = 0; v < kVectors; ++v) store(b.result + o * b.result_output + b.place[v], sums[o][v]);
+    return;
+  }
+#pragma clang loop unroll(full)  // lest sums stand in memory, to be found by a number
   for (int o = 0; o < kOutputs; ++o)
+#pragma clang loop unroll(full)
     for (int v = 0; v < kVectors; ++v) {
       Vector<T> sum = sums[o][v];
       if (b.sums) sum = loadLanes(b.sums + o * b.sums_output + b.sums_place[v], b.lanes[v]) + sum;
@@ -109,11 +124,13 @@ void correlateVectors(const Correlation<S>& c, int64_t output, int64_t outputs, 
   const bool rounds = kIsWidened<S> && c.ends;
   CorrelationBlock<T> block;
   const int64_t first_row = first / vectors_per_row;
+  block.has_all_lanes = true;
   int64_t row = first_row, column = (first - first_row * vectors_per_row) * kLanes<T>, row_end = row;
   for (int64_t v = 0; v < count; ++v) {
     const int64_t rest = c.columns - column;
     block.image[v] = c.image + row * c.image_row + column;
     block.lanes[v] = rest < kLanes<T> ? rest : kLanes<T>;
+    block.has_all_lanes &= rest >= kLanes<T>;
     block.sums_place[v] = row * c.columns + column;
     block.place[v] = rounds ? v * kLanes<T> : block.sums_place[v];
     row_end = row + 1;

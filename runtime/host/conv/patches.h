@@ -266,11 +266,28 @@ void takePixels(const TakenPixels<S, T>& p) {
   }
 }
 
+/// Vectors of a packed row: from[offset + step · i], i in [0, count), zeros beside the width. The last vector
+/// begins where it ends with the row, so that none is stored in part.
+template <int kStep, typename T>
+inline void packVectors(const T* from, int64_t width, int64_t offset, T* to, int64_t count) {
+  for (int64_t i = 0; i < count; i += kLanes<T>) {
+    const int64_t at = i + kLanes<T> <= count ? i : count - kLanes<T>, first = offset + kStep * at;
+    if (first >= 0 && first + kStep * kLanes<T> <= width)
+      store(to + at, loadSteps<kStep, T>(from + first));
+    else
+      store(to + at, loadSteps<kStep, T>(from + first, StepMask<kStep, T>(-first, width - first)));
+  }
+}
+
 /// One packed row: from[0], from[step], … between zeros; `width` elements, of which the first to be taken is
 /// `offset`, which may lie before or behind them.
 template <typename S>
 inline void packRow(const S* from, int64_t width, int64_t offset, int64_t step, Computed<S>* to,
                     int64_t count) {
+  if constexpr (!kIsWidened<S>)
+    if (count >= kLanes<S> && step <= 2)
+      return step == 1 ? packVectors<1>(from, width, offset, to, count)
+                       : packVectors<2>(from, width, offset, to, count);
   int64_t begin = offset < 0 ? (-offset + step - 1) / step : 0;
   int64_t end = width > offset ? (width - offset + step - 1) / step : 0;
   if (begin > count) begin = count;
@@ -281,19 +298,49 @@ inline void packRow(const S* from, int64_t width, int64_t offset, int64_t step, 
   zero(to + end, count - end);
 }
 
+/// Two packed rows, of even and odd elements: to[j][i] = from[offset + 2 · i + j]. What is loaded is used by
+/// both.
+template <typename T>
+inline void packPair(const T* from, int64_t width, int64_t offset, T* even, T* odd, int64_t count) {
+  for (int64_t i = 0; i < count; i += kLanes<T>) {
+    const int64_t at = i + kLanes<T> <= count ? i : count - kLanes<T>, first = offset + 2 * at;
+    Vector<T> low, high;
+    if (first >= 0 && first + 2 * kLanes<T> <= width) {
+      low = load(from + first), high = load(from + first + kLanes<T>);
+    } else {
+      const StepMask<2, T> mask(-first, width - first);
+      low = loadLanes<T>(from + first, mask.parts[0]);
+      high = loadLanes<T>(from + first + kLanes<T>, mask.parts[1]);
+    }
+    store(even + at, everyOther<T>(low, high, LaneIndices<T>()));
+    store(odd + at, everyOdd<T>(low, high, LaneIndices<T>()));
+  }
+}
+
+/// A row of the image to where its column phases go, `phase` apart.
+template <typename S>
+inline void packPhases(const PackedStrip& p, const S* from, Computed<S>* to, int64_t phase) {
+  if constexpr (!kIsWidened<S>)
+    if (p.column_step == 2 && p.column_phases == 2 && p.row_stride >= kLanes<S>)
+      return packPair(from, p.width, -p.left, to, to + phase, p.row_stride);
+  for (int64_t b = 0; b < p.column_phases; ++b)
+    packRow(from, p.width, b - p.left, p.column_step, to + b * phase, p.row_stride);
+}
+
+/// Row by row as the image lies, so that memory is read as it adjoins.
 template <typename S>
 void packStrip(const PackedStrip& p, const S* image, Computed<S>* packed) {
-  for (int64_t channel = 0; channel < p.channels; ++channel)
-    for (int64_t a = 0; a < p.row_phases; ++a)
-      for (int64_t b = 0; b < p.column_phases; ++b)
-        for (int64_t r = 0; r < p.rows; ++r, packed += p.row_stride) {
-          const int64_t row = (p.first_row + r) * p.row_step + a - p.top;
-          if (row < 0 || row >= p.height)
-            zero(packed, p.row_stride);
-          else
-            packRow(image + (channel * p.height + row) * p.width, p.width, b - p.left, p.column_step, packed,
-                    p.row_stride);
-        }
+  const int64_t phase = p.phaseStride();
+  for (int64_t channel = 0; channel < p.channels; ++channel, packed += p.channelStride())
+    for (int64_t r = 0; r < p.rows; ++r)
+      for (int64_t a = 0; a < p.row_phases; ++a) {
+        const int64_t row = (p.first_row + r) * p.row_step + a - p.top;
+        Computed<S>* to = packed + a * p.column_phases * phase + r * p.row_stride;
+        if (row >= 0 && row < p.height)
+          packPhases(p, image + (channel * p.height + row) * p.width, to, phase);
+        else
+          for (int64_t b = 0; b < p.column_phases; ++b) zero(to + b * phase, p.row_stride);
+      }
 }
 
 }  // namespace
