@@ -128,7 +128,6 @@ constexpr ChannelsCut cutChannels(const ConvShape& shape) {
   const int64_t whole = s.groups * cut.blocks * cut.parts;
   if (whole % 2 == 1 && whole < kFewTiles && rows * columns * cut.images >= 2 * kLeastTilePixels)
     cut.strip_rows = std::min(cut.strip_rows, (rows + 1) / 2);
-  cut.strips = (rows + cut.strip_rows - 1) / cut.strip_rows;
   cut.chunk = wholeVectors(kChannelsFilterRows / s.taps(), vector);
   cut.inputs =
       std::min(wholeVectors(2 * kChannelsFilterRows / s.taps(), vector), ceilToMultiple(depth, vector));
@@ -155,6 +154,13 @@ constexpr ChannelsCut cutChannels(const ConvShape& shape) {
   cut.rounds = (cut.parts + at_once - 1) / at_once;
   cut.round_parts = (cut.parts + cut.rounds - 1) / cut.rounds;
   cut.rounds = (cut.parts + cut.round_parts - 1) / cut.round_parts;
+  cut.strips = (rows + cut.strip_rows - 1) / cut.strip_rows;
+  // Nor does one of two threads wait in each round.
+  const int64_t of_round = s.groups * cut.blocks * cut.round_parts * cut.strips;
+  if (!to_filter && of_round % 2 == 1 && of_round < kWantedTiles && cut.strips > 1) {
+    cut.strip_rows = (rows + cut.strips) / (cut.strips + 1);
+    cut.strips = (rows + cut.strip_rows - 1) / cut.strip_rows;
+  }
   const int64_t tiles = s.groups * cut.blocks * cut.input_blocks;
   const int64_t worthwhile = cut.round_parts * cut.images * s.outputPixels() / kLeastSplitPixels;
   const int64_t splits = std::min({cut.round_parts * rows, worthwhile, (kWantedTiles + tiles - 1) / tiles});

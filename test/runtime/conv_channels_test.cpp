@@ -102,6 +102,25 @@ TEST(ConvChannels, StripsAndSplits) {
   EXPECT_NE(shape.height.output % cutChannels(shape).strip_rows, 0);
 }
 
+// Where a round has one part alone, two threads have as many of its strips, and share what it packs.
+TEST(ConvChannels, RoundsForTwo) {
+  ConvShape shape = makeShape(8, 48, 192, same(24), same(24));
+  ASSERT_TRUE(countWindows(shape));
+  shape.kind = ConvKind::input_gradient;
+  const ChannelsCut cut = cutChannels(shape);
+  EXPECT_EQ(cut.round_parts, 1);
+  EXPECT_GT(cut.rounds, 1);
+  EXPECT_GT(cut.strips, 1);
+  EXPECT_EQ(cut.blocks * cut.strips % 2, 0);
+  ConvShape large = makeShape(2, 32, 32, same(112), same(112));
+  ASSERT_TRUE(countWindows(large));
+  EXPECT_EQ(cutChannels(large).round_parts, 1);
+  const Result<ConvKernel> kernel =
+      ConvKernel::create(large, ConvMethod::by_channels, convWorkspaceBytes(large, ConvMethod::by_channels));
+  ASSERT_TRUE(kernel.ok()) << kernel.message();
+  EXPECT_GT(kernel->tiles(0), 1);
+}
+
 // A row of the result has to fit a tile's sums.
 TEST(ConvChannels, WidestPictures) {
   for (int64_t width : {511, 512, 513}) {

@@ -77,8 +77,8 @@ void findPlaces(const ConvShape& s, ChannelsProblem& channels) {
     channels.y_places.push_back(static_cast<int32_t>(pixel));
 }
 
-/// Channels that one tile packs.
-constexpr int64_t kPackedChannels = 64;
+/// Channels that one tile packs: few, since a round has some large pictures alone, which threads share.
+constexpr int64_t kPackedChannels = 16;
 
 int64_t packTiles(const ChannelsCut& cut, const PackedPicture& picture) {
   return cut.groups * cut.round_parts * ((picture.channels + kPackedChannels - 1) / kPackedChannels);
