@@ -141,7 +141,7 @@ constexpr bool fitsDirect(const ConvShape& shape, ConvMethod method) {
 }
 
 /// The most bytes of packed images that one tile holds, and of sums before they are put where they belong.
-inline constexpr int64_t kImagesPackedBytes = 128 * 1024;
+inline constexpr int64_t kImagesPackedBytes = 192 * 1024;
 inline constexpr int64_t kImagesSumBytes = 64 * 1024;
 
 /// Images side by side: a vector of the widest kind. `shape` is of the type of the arithmetic.
@@ -163,9 +163,9 @@ constexpr int64_t rowsRead(const ConvAxis& height, int64_t rows) {
   return std::min(height.input, (rows - 1) * height.stride + (height.kernel - 1) * height.dilation + 1);
 }
 
-/// strip_rows is 0 if not even one row fits.
+/// strip_rows is 0 if not even one row fits, for which there is room where several do not.
 constexpr ImagesCut cutImages(const ConvShape& s) {
-  constexpr int64_t kWantedTiles = 8, kLeastRows = 4, kMostOutputs = 8;
+  constexpr int64_t kSeveralRowsBytes = 128 * 1024, kWantedTiles = 8, kLeastRows = 4, kMostOutputs = 8;
   const int64_t lanes = imageLanes(s), pixel_bytes = 64;
   ImagesCut cut{};
   cut.image_groups = (s.batch + lanes - 1) / lanes;
@@ -177,7 +177,7 @@ constexpr ImagesCut cutImages(const ConvShape& s) {
   cut.packed_columns = std::max(span, cut.left + cut.width);
   const int64_t row_bytes = s.groupInputs() * cut.packed_columns * pixel_bytes;
   auto fits = [&](int64_t rows) {
-    return rowsRead(s.height, rows) * row_bytes <= kImagesPackedBytes &&
+    return rowsRead(s.height, rows) * row_bytes <= (rows > 1 ? kSeveralRowsBytes : kImagesPackedBytes) &&
            cut.outputs * rows * s.width.output * pixel_bytes <= kImagesSumBytes;
   };
   const int64_t wanted = (kWantedTiles + cut.image_groups * s.groups - 1) / (cut.image_groups * s.groups);

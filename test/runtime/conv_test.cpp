@@ -378,6 +378,16 @@ TEST(Conv, OneTapOfFewOutputs) {
     }
 }
 
+// One row of the result reads more of 16 images than is packed of several rows.
+TEST(Conv, ImagesOfWhichOneRowIsPacked) {
+  ConvShape shape = makeShape(16, 4, 9, axis(20, 8, 4), axis(84, 8, 4));
+  ASSERT_TRUE(countWindows(shape));
+  ASSERT_TRUE(fits(shape, ConvKind::forward, ConvMethod::by_images));
+  EXPECT_EQ(cutImages(shape).strip_rows, 1);
+  EXPECT_GT(cutImages(shape).packed_rows * cutImages(shape).packed_columns * 4 * 64, 128 * 1024);
+  checkAll(shape, 447);
+}
+
 // Strides become phases of the packed image, which differ in height and width; dilation reaches across them.
 TEST(Conv, FewChannelsWithStrides) {
   for (int64_t stride : {2, 3})
