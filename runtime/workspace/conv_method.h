@@ -62,6 +62,7 @@ constexpr bool fitsMethod(const ConvShape& shape, ConvMethod method) {
     case ConvMethod::patches:
       return true;
     case ConvMethod::by_rows:
+      if (to_filter && shape.isPointwise()) return fitsPixelRows(shape);
       return correlates && (to_filter || shape.taps() > 1) && fitsDirect(shape, method);
     case ConvMethod::by_outputs:
       return to_filter && shape.width.dilation == 1 && hasRunsOf(shape.width.kernel, isStrided(shape)) &&
@@ -127,9 +128,10 @@ constexpr ConvRates ratesOf(const ConvShape& s, ConvMethod method) {
       if (s.isPointwise()) return {82, 0, 260, 0, 760, 250, 10000};
       return {110, 0, 340, 5900, 600, 260, 11000};
     case ConvMethod::by_rows:
-      return {110, 1200, 2500, 2200, 960, 230, 0};
+      if (s.isPointwise()) return {82, 1500, 0, 2200, 700, 0, 0};
+      return {88, 1200, 1400, 1800, 1600, 160, 0};
     case ConvMethod::by_outputs:
-      return {100, 0, 83, 2200, 1100, 0, 15000};
+      return {115, 0, 83, 2200, 1100, 0, 16000};
     case ConvMethod::by_images:
       return {94, 8200, 560, 260, 180, 0, 10000};
     case ConvMethod::by_channels:

@@ -113,6 +113,11 @@ constexpr ConvWork filterPatchesWork(const ConvShape& s) {
   ConvWork work;
   if (!s.isPointwise()) work = copyWork(s, cut.output_blocks);
   work.steps += s.groups * productWork(rows, vectorsOf(columns, s)).steps * pixels;
+  // Rows in one set of the first-level cache, more than it has room for, come twice, or are copied.
+  constexpr int64_t kSameSetBytes = 4096, kFewVectors = 2;
+  const bool share_sets = s.outputPixels() * sizeOf(computedType(s.type)) % kSameSetBytes == 0;
+  if (s.isPointwise() && share_sets && vectorsOf(columns, s) <= kFewVectors)
+    work.vectors += s.groups * s.batch * rows * vectorsOf(s.outputPixels(), s);
   work.squares +=
       s.groups * cut.row_blocks * vectorsOf(columns, s) * s.batch * vectorsOf(s.outputPixels(), s);
   work.sums += 2 * s.groups * rows * vectorsOf(columns, s) * ceilQuotient(pixels, cut.pixels);
@@ -188,8 +193,32 @@ constexpr ConvWork rowsWork(const ConvShape& shape) {
   return work;
 }
 
+/// Of one tap: the few channels are packed, a chunk at a time, and meet the others where they lie.
+constexpr ConvWork pixelRowsWork(const ConvShape& s) {
+  constexpr int64_t kFew = 4, kMany = 6;
+  const PixelRowsCut cut = cutPixelRows(s);
+  const int64_t pictures = s.batch * s.groups, pixels = s.outputPixels();
+  const int64_t vectors = (cut.runs - 1) * vectorsOf(cut.run, s) +
+                          vectorsOf(pixels - (cut.runs - 1) * cut.run, s);  // of a channel
+  const bool aligned = pixels % vectorLanes(s) == 0;
+  ConvWork work;
+  forEvenBlocks(cut.few, kFew, [&](int64_t few, int64_t few_blocks) {
+    forEvenBlocks(cut.many, kMany, [&](int64_t many, int64_t many_blocks) {
+      const int64_t blocks = few_blocks * many_blocks;
+      work.steps +=
+          pictures * vectors * blocks * blockSteps(few * many, few + (aligned ? many : unalignedLoads(many)));
+      work.runs += pictures * cut.runs * blocks;
+      work.blocks += cut.chunks * s.groups * blocks * (1 + many);
+    });
+  });
+  work.vectors = pictures * cut.few * vectors + 3 * cut.parts * vectorsOf(s.filterElements(), s);
+  work.tiles = cut.parts * s.groups;
+  return work;
+}
+
 constexpr ConvWork filterRowsWork(const ConvShape& s) {
   constexpr int64_t kOutputs = 4, kTaps = 6;
+  if (s.isPointwise()) return pixelRowsWork(s);
   const DirectCut cut = cutDirect(s, ConvMethod::by_rows);
   const int64_t rows = s.batch * s.groups * s.height.output, outputs = s.groupOutputs();
   ConvWork work = packedRowsWork(s, cut);

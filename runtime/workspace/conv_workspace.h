@@ -33,11 +33,17 @@ constexpr int64_t convWidenedFilter(const ConvShape& shape, ConvMethod method) {
   return widens ? (shape.filterElements() + 15) / 16 * 16 : 0;
 }
 
+/// Whether a filter's gradient of one tap is summed up along pixels.
+constexpr bool sumsPixelRows(const ConvShape& shape, ConvMethod method) {
+  return method == ConvMethod::by_rows && shape.kind == ConvKind::filter_gradient && shape.isPointwise();
+}
+
 /// Parts of a filter's gradient in the workspace; 0 if it is summed up where it lies.
 constexpr int64_t convFilterParts(const ConvShape& shape, ConvMethod method) {
   if (shape.kind != ConvKind::filter_gradient) return 0;
   const bool direct = method != ConvMethod::patches;
   const int64_t parts = method == ConvMethod::depthwise ? cutDepthwise(shape).parts
+                        : sumsPixelRows(shape, method)  ? cutPixelRows(shape).parts
                         : direct                        ? cutDirect(shape, method).parts
                                                         : cutFilterGradient(shape).parts;
   const bool rounds = direct && computedType(shape.type) != shape.type;

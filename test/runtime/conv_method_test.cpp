@@ -49,6 +49,10 @@ TEST(ConvMethod, TakesWhatWasMeasuredToBeQuickest) {
   EXPECT_EQ(methodOf(makeShape(32, 6, 16, axis(14, 5), axis(14, 5)), forward), ConvMethod::by_images);
   EXPECT_EQ(methodOf(makeShape(4, 64, 3, same(64, 9), same(64, 9)), forward), ConvMethod::by_rows);
   EXPECT_EQ(methodOf(makeShape(16, 64, 256, axis(56, 1), axis(56, 1)), forward), ConvMethod::patches);
+  EXPECT_EQ(methodOf(makeShape(16, 64, 256, axis(56, 1), axis(56, 1)), filter), ConvMethod::patches);
+  for (int64_t channels : {16, 24})
+    EXPECT_EQ(methodOf(makeShape(16, channels, 6 * channels, axis(64, 1), axis(64, 1)), filter),
+              ConvMethod::by_rows);
   EXPECT_EQ(methodOf(makeShape(32, 4, 32, axis(84, 8, 4), axis(84, 8, 4)), forward), ConvMethod::by_images);
   EXPECT_EQ(methodOf(makeShape(16, 96, 96, same(28), same(28), 96), filter), ConvMethod::depthwise);
   for (ConvKind kind : kKinds)

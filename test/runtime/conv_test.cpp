@@ -217,9 +217,9 @@ TEST(Conv, WindowsThatAdjoin) {
 // of more; whole small pictures; blocks of depth, groups. Not where a tile would have but a part of the
 // outputs, nor x's cotangent.
 TEST(Conv, OneTapByStridesWhosePixelsTilesTake) {
-  for (ConvShape shape : {makeShape(9, 33, 100, axis(32, 1, 2), axis(32, 1, 2)),
-                          makeShape(3, 66, 70, axis(53, 1, 2), axis(61, 1, 2), 2),
-                          makeShape(70, 34, 66, axis(16, 1, 2), axis(8, 1, 2)),
+  for (ConvShape shape : {makeShape(9, 47, 100, axis(32, 1, 2), axis(32, 1, 2)),
+                          makeShape(3, 94, 98, axis(53, 1, 2), axis(61, 1, 2), 2),
+                          makeShape(70, 46, 66, axis(16, 1, 2), axis(8, 1, 2)),
                           makeShape(3, 150, 33, axis(60, 1, 2), axis(70, 1, 3)),
                           makeShape(14, 32, 258, axis(24, 1, 2), axis(25, 1, 2))}) {
     checkAll(shape, 30);
@@ -376,6 +376,32 @@ TEST(Conv, OneTapOfFewOutputs) {
       EXPECT_TRUE(fits(shape, ConvKind::filter_gradient, ConvMethod::by_rows));
       checkAll(shape, static_cast<uint64_t>(700 + width));
     }
+}
+
+// One tap, summed up along pixels: runs of a picture, the last one shorter, and several small pictures at a
+// time, the last time fewer; of x and dy the one or the other has fewer channels; groups.
+TEST(Conv, OneTapAlongPixels) {
+  for (const auto& [inputs, outputs] : {std::pair{24, 70}, {70, 24}, {5, 5}, {64, 66}, {1, 40}}) {
+    ConvShape large = makeShape(3, inputs, outputs, axis(31, 1), axis(47, 1));
+    ConvShape small = makeShape(35, inputs, outputs, axis(5, 1), axis(7, 1));
+    for (ConvShape* shape : {&large, &small}) {
+      shape->kind = ConvKind::filter_gradient;
+      ASSERT_TRUE(countWindows(*shape));
+      ASSERT_TRUE(fitsMethod(*shape, ConvMethod::by_rows));
+    }
+    const PixelRowsCut runs = cutPixelRows(large), images = cutPixelRows(small);
+    EXPECT_GT(runs.runs, 1);
+    EXPECT_NE(large.outputPixels() % runs.run, 0);
+    EXPECT_GT(images.images, 1);
+    EXPECT_NE(small.batch % images.images, 0);
+    EXPECT_EQ(images.few_inputs, inputs < outputs);
+    checkAll(large, 720);
+    checkAll(small, 721);
+  }
+  checkAll(makeShape(3, 36, 90, axis(20, 1), axis(32, 1), 3), 722);
+  ConvShape wide = makeShape(2, 65, 66, axis(8, 1), axis(8, 1));
+  ASSERT_TRUE(countWindows(wide));
+  EXPECT_FALSE(fits(wide, ConvKind::filter_gradient, ConvMethod::by_rows));
 }
 
 // One row of the result reads more of 16 images than is packed of several rows.

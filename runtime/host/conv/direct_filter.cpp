@@ -66,7 +66,10 @@ class DirectFilterTile {
                   .dy_pixel = 0,
                   .sums = sums + output * s.patchRows(),
                   .sums_output = s.patchRows(),
-                  .accumulate = accumulate});
+                  .sums_tap = 1,
+                  .accumulate = accumulate,
+                  .asks = false,
+                  .next = nullptr});
   }
 
   void addOutputs(const DirectChunk& chunk, int64_t output, Products products) {

@@ -17,8 +17,34 @@ namespace {
 constexpr int kFilterOutputs = kVectorBytes == 64 ? 4 : 3;
 constexpr int kFilterTaps = kVectorBytes == 64 ? 6 : 4;
 
+/// Asks for rows that come next, line by line between the multiply-adds, in the second-level cache: the
+/// processor foresees few of so many.
+template <typename T>
+class NextRows {
+ public:
+  NextRows() = default;
+  NextRows(const T* row, int64_t row_step, int64_t rows, int64_t columns, int64_t at_once)
+      : row_(row), row_step_(row_step), lines_((columns + kLanes<T> - 1) / kLanes<T>), at_once_(at_once) {
+    left_ = row ? rows * lines_ : 0;
+  }
+
+  inline __attribute__((always_inline)) void askForSome() {
+    for (int64_t i = 0; i < at_once_ && left_ > 0; ++i, --left_) {
+      __builtin_prefetch(row_ + line_ * kLanes<T>, 0, 2);
+      if (++line_ < lines_) continue;
+      line_ = 0;
+      row_ += row_step_;
+    }
+  }
+
+ private:
+  const T* row_ = nullptr;
+  int64_t row_step_ = 0, lines_ = 0, line_ = 0, left_ = 0, at_once_ = 0;
+};
+
 template <int kOutputs, int kTaps, typename T>
-__attribute__((noinline)) void filterBlock(const FilterProducts<T>& p, int64_t output, int64_t tap) {
+__attribute__((noinline)) void filterBlock(const FilterProducts<T>& p, int64_t output, int64_t tap,
+                                           NextRows<T>& next) {
   Vector<T> sums[kOutputs][kTaps] = {};
   const T* places[kTaps];
   for (int t = 0; t < kTaps; ++t) places[t] = p.image + p.places[tap + t];
@@ -38,7 +64,10 @@ __attribute__((noinline)) void filterBlock(const FilterProducts<T>& p, int64_t o
     for (int64_t row = 0; row < p.rows; ++row) {
       const T* dy = p.dy + image * p.dy_image + output * p.dy_output + row * p.columns;
       const int64_t at = image * p.image_image + row * p.image_row;
-      for (int64_t i = 0; i < whole; i += kLanes<T>) step(loadWhole, dy + i, at + i);
+      for (int64_t i = 0; i < whole; i += kLanes<T>) {
+        if (p.asks) next.askForSome();
+        step(loadWhole, dy + i, at + i);
+      }
       if (rest == kLanes<T>)
         step(loadWhole, dy + whole, at + whole);
       else
@@ -50,7 +79,7 @@ __attribute__((noinline)) void filterBlock(const FilterProducts<T>& p, int64_t o
     T all[4];
     sum4<T>(four, all);
     for (int o = 0; o < kOutputs; ++o) {
-      T& to = p.sums[(output + o) * p.sums_output + tap + t];
+      T& to = p.sums[(output + o) * p.sums_output + (tap + t) * p.sums_tap];
       to = p.accumulate ? to + all[o] : all[o];
     }
   }
@@ -65,17 +94,29 @@ inline void withFilterBlock(int64_t outputs, int64_t taps, Run run) {
   run(std::integral_constant<int, kOutputs>(), std::integral_constant<int, kTaps>());
 }
 
+/// The rows of the block of taps behind `tap`, or of those that come after all.
+template <typename T>
+inline NextRows<T> nextRows(const FilterProducts<T>& p, int64_t tap, int64_t taps, int64_t output_blocks) {
+  if (!p.asks) return {};
+  const T* row = tap + taps < p.taps ? p.image + p.places[tap + taps] : p.next;
+  return {row, p.taps > 1 ? p.places[1] : 0, taps, p.columns, (taps + output_blocks - 1) / output_blocks};
+}
+
 template <typename T>
 void filterProducts(const FilterProducts<T>& p) {
   const int64_t output_blocks = (p.outputs + kFilterOutputs - 1) / kFilterOutputs;
   const int64_t tap_blocks = (p.taps + kFilterTaps - 1) / kFilterTaps;
-  for (int64_t tb = 0; tb < tap_blocks; ++tb)
+  for (int64_t tb = 0; tb < tap_blocks; ++tb) {
+    const int64_t tap = evenBegin(p.taps, tap_blocks, tb);
+    const int64_t taps = evenBegin(p.taps, tap_blocks, tb + 1) - tap;
+    NextRows<T> next = nextRows(p, tap, taps, output_blocks);
     for (int64_t ob = 0; ob < output_blocks; ++ob) {
-      const int64_t output = evenBegin(p.outputs, output_blocks, ob), tap = evenBegin(p.taps, tap_blocks, tb);
+      const int64_t output = evenBegin(p.outputs, output_blocks, ob);
       withFilterBlock<kFilterOutputs, kFilterTaps>(
-          evenBegin(p.outputs, output_blocks, ob + 1) - output, evenBegin(p.taps, tap_blocks, tb + 1) - tap,
-          [&](auto o, auto t) { filterBlock<o, t, T>(p, output, tap); });
+          evenBegin(p.outputs, output_blocks, ob + 1) - output, taps,
+          [&](auto o, auto t) { filterBlock<o, t, T>(p, output, tap, next); });
     }
+  }
 }
 
 //===----------------------------------------------------------------------===//

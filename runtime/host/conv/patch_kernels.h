@@ -81,8 +81,10 @@ struct FilterProducts {
   int64_t dy_image, dy_output;  // by rows
   int64_t dy_pixel;             // by outputs
   T* sums;
-  int64_t sums_output;
+  int64_t sums_output, sums_tap;  // by outputs taps lie side by side
   bool accumulate;
+  bool asks;      // by rows, of one tap and one image: whether lines of the next taps' rows are asked for
+  const T* next;  // likewise: where taps begin that come after these; null: none
 };
 
 /// S is the type in memory; all that is packed is in that of the arithmetic.

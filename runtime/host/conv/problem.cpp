@@ -220,6 +220,8 @@ Result<ConvKernel> ConvKernel::create(const ConvShape& given, ConvMethod method,
     cutForDepthwise(problem);
   else if (by_images)
     cutForImages(problem);
+  else if (sumsPixelRows(shape, problem.method))
+    cutForPixelRows(problem);
   else if (direct)
     cutForDirect(problem);
   else if (shape.isPointwise() && shape.kind != ConvKind::filter_gradient)

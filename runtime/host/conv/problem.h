@@ -116,6 +116,7 @@ struct ConvProblem {
   GemmBlocks blocks;
   AheadCut ahead{};
   FewCut few{};
+  PixelRowsCut pixel_rows{};           // likewise, of the filter's gradient by rows
   bool has_own_products = false;       // none of micro_kernels
   int64_t channels_per_tile = 1;       // of the result: input_gradient, pointwise; filter_gradient: rows
   int64_t parts = 1;                   // filter_gradient
@@ -186,6 +187,8 @@ bool hasFewResults(const ConvProblem& problem);
 void cutForFewResults(ConvProblem& problem);
 /// Cuts a shape for the direct method.
 void cutForDirect(ConvProblem& problem);
+/// The same for a filter's gradient of one tap.
+void cutForPixelRows(ConvProblem& problem);
 /// The same for by_images.
 void cutForImages(ConvProblem& problem);
 /// The same for by_channels.
@@ -211,6 +214,7 @@ ConvTile filterGradientTile(DataType storage);
 /// The direct method's: of forward and the input's gradient, and of the filter's.
 ConvTile directTile(DataType storage);
 ConvTile directFilterTile(DataType storage);
+ConvTile pixelRowsTile(DataType storage);
 ConvTile imagesTile(DataType storage);
 /// By channels: the pictures that are packed, forward and the input's gradient, the filter's gradient and its
 /// sum over the splits.
