@@ -116,11 +116,13 @@ std::vector<Operation *> ForwardPass::earlyReaders(llvm::function_ref<bool(Value
 }
 
 Operation *firstReader(Operation *op) {
-  Operation *first = op->getBlock()->getTerminator();
-  for (Operation *user : op->getUsers())
-    if (Operation *reader = op->getBlock()->findAncestorOpInBlock(*user); reader->isBeforeInBlock(first))
+  Operation *first = nullptr;
+  for (Operation *user :
+       op->getUsers()) // One is compared with no other: where ops move, that numbers all anew.
+    if (Operation *reader = op->getBlock()->findAncestorOpInBlock(*user);
+        !first || reader->isBeforeInBlock(first))
       first = reader;
-  return first;
+  return first ? first : op->getBlock()->getTerminator();
 }
 
 bool ForwardPass::isOfChunks(Value value) const {
