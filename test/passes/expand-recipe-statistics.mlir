@@ -15,8 +15,9 @@
 // CHECK:         %[[INVERSE:.*]] = gpuc.rsqrt %[[SHIFTED]] : tensor<3xf32>
 // CHECK:         %[[WIDE_MEAN:.*]] = gpuc.broadcast %[[MEAN]] dims [1]
 // CHECK:         %[[CENTRED:.*]] = gpuc.sub %{{.*}}, %[[WIDE_MEAN]]
-// CHECK:         %[[WIDE_INVERSE:.*]] = gpuc.broadcast %[[INVERSE]] dims [1]
-// CHECK:         gpuc.mul %[[CENTRED]], %[[WIDE_INVERSE]]
+// CHECK:         %[[SCALE:.*]] = gpuc.mul %[[INVERSE]], %{{.*}} : tensor<3xf32>
+// CHECK:         %[[WIDE_SCALE:.*]] = gpuc.broadcast %[[SCALE]] dims [1]
+// CHECK:         gpuc.mul %[[CENTRED]], %[[WIDE_SCALE]]
 // CHECK-NOT:     gpuc.assign
 // CHECK:         return
 

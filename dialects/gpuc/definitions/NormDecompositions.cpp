@@ -9,9 +9,15 @@
 // where rms_norm has no a. The statistics are results, and so have cotangents of their own in second
 // derivatives: ∂mean/∂x = 1/n, ∂r/∂x = -r² · x̂/n and ∂σ²/∂x = 2 · x̂/(r · n) add to a and b.
 //
-// A channel of batch_norm may have elements on other ranks: then each sum over it, and n, is one over ranks.
-// It may have rows that are not counted: these are scaled as the others are, but a and b are no concern of
-// theirs.
+// A channel of batch_norm has one weight and one bias, so that c, the centred elements, are scaled once, by
+// s = r · weight, and what flows back has no sums but those that are the cotangents of weight and bias
+// anyway: of ct, the cotangent of the result,
+//
+//   y = s · c + bias,  dbias = Σ ct,  dweight = r · Σ ct · c,
+//   dx = s · ct + a + c · b,  a = -s · dbias / n,  b = -s · r · dweight / n.
+//
+// Such a channel may have elements on other ranks: then each sum over it, and n, is one over ranks. It may
+// have rows that are not counted: these are scaled as the others are, but a and b are no concern of theirs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -98,54 +104,43 @@ struct Groups {
   Expr number;           // of elements in a group, where `count` is not; null where it is
 };
 
-/// Cotangents of a group's statistics; null is zero.
-struct StatisticCotangents {
-  Expr mean, inverse, variance;
-};
-
-} // namespace
-
 /// What flows back to x̂, and its means over groups; null is zero.
 struct UnitCotangent {
   Expr g, mean, unitMean; // unitMean: of g · x̂
 };
 
-/// The cotangent of x from that of x̂ and of the statistics, in the type of `operand`; null if all are.
-static Value groupCotangent(const Groups &groups, UnitCotangent cotangent, Expr unit, Expr inverse,
-                            StatisticCotangents statistics, Value operand) {
+} // namespace
+
+/// The cotangent direct + a + along · b, in the type of `operand`; null if all three are.
+static Value groupCotangent(const Groups &groups, Expr direct, Expr a, Expr along, Expr b, Value operand) {
+  if (a.value())
+    direct = plus(direct, groups.counted(groups.spread(a)));
+  if (b.value())
+    direct = plus(direct, groups.counted(along * groups.spread(b)));
+  return direct.value() ? cast(direct, tensorType(operand).getElementType()).value() : Value();
+}
+
+/// That of x from those of x̂, of the mean and of r, which is `inverse`.
+static Value rowCotangent(const Groups &rows, UnitCotangent cotangent, Expr unit, Expr inverse, Expr toMean,
+                          Expr toInverse, Value operand) {
   Expr a, b, direct;
   if (cotangent.g.value())
-    direct = groups.spread(inverse) * cotangent.g;
+    direct = rows.spread(inverse) * cotangent.g;
   if (cotangent.mean.value())
     a = -(inverse * cotangent.mean);
   if (cotangent.unitMean.value())
     b = -(inverse * cotangent.unitMean);
-  if (statistics.mean.value())
-    a = plus(a, groups.divide(groups.overRanks(statistics.mean)));
-  if (statistics.inverse.value())
-    b = plus(b, groups.share(statistics.inverse * (inverse * inverse), -1));
-  if (statistics.variance.value())
-    b = plus(b, groups.share(statistics.variance, 2) / inverse);
-  if (a.value())
-    direct = plus(direct, groups.counted(groups.spread(a)));
-  if (b.value())
-    direct = plus(direct, groups.counted(unit * groups.spread(b)));
-  return direct.value() ? cast(direct, tensorType(operand).getElementType()).value() : Value();
+  if (toMean.value())
+    a = plus(a, rows.divide(toMean));
+  if (toInverse.value())
+    b = plus(b, rows.share(toInverse * (inverse * inverse), -1));
+  return groupCotangent(rows, direct, a, unit, b, operand);
 }
 
 static Value narrowed(Expr x, Value operand) { return cast(x, tensorType(operand).getElementType()); }
 
 static bool isZero(ValueRange cotangents) {
   return llvm::none_of(cotangents, [](Value value) { return value != nullptr; });
-}
-
-/// Sums over ranks are made of those that are the cotangents of weight and bias anyway.
-static UnitCotangent syncedCotangent(const Groups &channels, Expr g, Expr ct, Expr unit, Value weight) {
-  auto mean = [&](Expr e) {
-    Expr each = channels.mean(e);
-    return weight ? each * widen(each.at(weight)) : each;
-  };
-  return {g, mean(ct), mean(ct * unit)};
 }
 
 /// The cotangents of weight and bias, operands number `weightAt` and `biasAt`, from that of the result (null:
@@ -161,8 +156,6 @@ static UnitCotangent unitCotangent(const Groups &groups, Value cotangent, Expr u
     operandCotangents[weightAt] = groups.affineCotangent(weight, ct * unit);
   if (bias)
     operandCotangents[biasAt] = groups.affineCotangent(bias, ct);
-  if (groups.isSynced)
-    return syncedCotangent(groups, g, ct, unit, weight);
   return {g, isCentred ? groups.mean(g) : Expr(), groups.mean(g * unit)};
 }
 
@@ -211,8 +204,8 @@ LogicalResult LayerNormOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
   Expr unit = (rows.x - rows.spread(rows.x.at(getMean()))) * rows.spread(inverse);
   UnitCotangent g = unitCotangent(rows, cotangents[0], unit, getWeight(), getBias(), 1,
                                   operandCotangents.size() - 1, /*isCentred=*/true, operandCotangents);
-  StatisticCotangents statistics{optional(rows.x, cotangents[1]), optional(rows.x, cotangents[2]), {}};
-  operandCotangents[0] = groupCotangent(rows, g, unit, inverse, statistics, getOperand());
+  operandCotangents[0] = rowCotangent(rows, g, unit, inverse, optional(rows.x, cotangents[1]),
+                                      optional(rows.x, cotangents[2]), getOperand());
   return success();
 }
 
@@ -238,8 +231,8 @@ LogicalResult RmsNormOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
   Expr unit = rows.x * rows.spread(inverse);
   UnitCotangent g = unitCotangent(rows, cotangents[0], unit, getWeight(), /*bias=*/{}, 1, /*biasAt=*/0,
                                   /*isCentred=*/false, operandCotangents);
-  StatisticCotangents statistics{{}, optional(rows.x, cotangents[1]), {}};
-  operandCotangents[0] = groupCotangent(rows, g, unit, inverse, statistics, getOperand());
+  operandCotangents[0] =
+      rowCotangent(rows, g, unit, inverse, /*toMean=*/{}, optional(rows.x, cotangents[1]), getOperand());
   return success();
 }
 
@@ -266,6 +259,16 @@ static Expr unbiased(const Groups &channels, double factor, Expr variance) {
   return factor * (channels.count > 1 ? channels.count / (channels.count - 1) : 1) * variance;
 }
 
+/// What a channel's centred elements are multiplied by.
+static Expr scaleOf(Expr inverse, Value weight) {
+  return weight ? inverse * widen(inverse.at(weight)) : inverse;
+}
+
+static Expr scaled(const Groups &channels, Expr centred, Expr inverse, Value weight, Value bias) {
+  Expr y = centred * channels.spread(scaleOf(inverse, weight));
+  return bias ? y + channels.spreadAffine(bias) : y;
+}
+
 /// What becomes of running statistics by those of a batch; where nothing counts they stay as they are.
 static Expr updated(const Groups &channels, Expr running, Expr update, double momentum) {
   Expr next = (1 - momentum) * running + update;
@@ -283,7 +286,7 @@ SmallVector<Value> BatchNormOp::decompose(OpBuilder &builder) {
   Expr centred = channels->x - channels->spread(mean);
   Expr variance = channels->mean(channels->counted(centred * centred));
   Expr inverse = rsqrt(variance + getEps().convertToDouble());
-  Expr y = channels->affine(centred * channels->spread(inverse), getWeight(), getBias());
+  Expr y = scaled(*channels, centred, inverse, getWeight(), getBias());
   Expr runningMean = updated(*channels, mean.at(getRunningMean()), momentum * mean, momentum);
   Expr runningVariance =
       updated(*channels, mean.at(getRunningVariance()), unbiased(*channels, momentum, variance), momentum);
@@ -297,7 +300,7 @@ SmallVector<Value> BatchNormOp::buildInference(OpBuilder &builder) {
   Expr mean = channels.x.at(getRunningMean());
   Expr inverse = rsqrt(mean.at(getRunningVariance()) + getEps().convertToDouble());
   Expr centred = channels.x - channels.spread(mean);
-  Expr y = channels.affine(centred * channels.spread(inverse), getWeight(), getBias());
+  Expr y = scaled(channels, centred, inverse, getWeight(), getBias());
   return {narrowed(y, getOperand()), getRunningMean(), getRunningVariance(), getRunningMean(), inverse};
 }
 
@@ -315,20 +318,33 @@ LogicalResult BatchNormOp::buildVJP(OpBuilder &builder, ValueRange cotangents,
   if (failed(channels))
     return failure();
   double momentum = getMomentum().convertToDouble();
-  Expr inverse = channels->x.at(getInverseDeviation());
-  Expr unit = (channels->x - channels->spread(inverse.at(getMean()))) * channels->spread(inverse);
-  UnitCotangent g = unitCotangent(*channels, cotangents[0], unit, getWeight(), getBias(), /*weightAt=*/3,
-                                  /*biasAt=*/getWeight() ? 4 : 3, /*isCentred=*/true, operandCotangents);
-  StatisticCotangents statistics{optional(inverse, cotangents[3]), optional(inverse, cotangents[4]), {}};
+  Expr inverse = channels->x.at(getInverseDeviation()), a, b, direct;
+  Expr centred = channels->x - channels->spread(inverse.at(getMean()));
+  if (cotangents[0]) {
+    Expr ct = widen(inverse.at(cotangents[0])), scale = scaleOf(inverse, getWeight());
+    Expr toBias = sum(ct, channels->dims), toWeight = inverse * sum(ct * centred, channels->dims);
+    if (getWeight())
+      operandCotangents[3] = narrowed(toWeight, getWeight());
+    if (getBias())
+      operandCotangents[getWeight() ? 4 : 3] = narrowed(toBias, getBias());
+    direct = channels->spread(scale) * ct;
+    a = -(scale * channels->divide(channels->overRanks(toBias)));
+    b = -(scale * inverse * channels->divide(channels->overRanks(toWeight)));
+  }
+  Expr toMean = optional(inverse, cotangents[3]);
   if (Expr running = optional(inverse, cotangents[1]); running.value()) {
     operandCotangents[1] = (1 - momentum) * running;
-    statistics.mean = plus(statistics.mean, momentum * running);
+    toMean = plus(toMean, momentum * running);
   }
   if (Expr running = optional(inverse, cotangents[2]); running.value()) {
     operandCotangents[2] = (1 - momentum) * running;
-    statistics.variance = unbiased(*channels, momentum, running);
+    b = plus(b, channels->share(unbiased(*channels, momentum, running), 2));
   }
-  operandCotangents[0] = groupCotangent(*channels, g, unit, inverse, statistics, getOperand());
+  if (Expr toInverse = optional(inverse, cotangents[4]); toInverse.value())
+    b = plus(b, channels->share(toInverse * (inverse * inverse * inverse), -1));
+  if (toMean.value())
+    a = plus(a, channels->divide(channels->overRanks(toMean)));
+  operandCotangents[0] = groupCotangent(*channels, direct, a, centred, b, getOperand());
   return success();
 }
 

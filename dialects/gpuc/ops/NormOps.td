@@ -64,7 +64,7 @@ def BatchNormOp : Gpuc_Norm<"batch_norm", [AttrSizedOperandSegments, DeclareOpIn
   let summary = "Each channel normalised to mean 0 and variance 1 over the batch, or by running statistics";
   let description = [{
     PyTorch's batch_norm [Ioffe and Szegedy 2015]; channels are dimension 1. With μ the mean and σ² the variance
-    (divided by n) of the n elements of a channel, y = (x - μ) · r · weight + bias with r = 1 / sqrt(σ² + eps). NaN or ∞ make
+    (divided by n) of the n elements of a channel, y = (x - μ) · (r · weight) + bias with r = 1 / sqrt(σ² + eps). NaN or ∞ make
     all of their channel NaN.
 
     The running statistics are results, so that computing the op twice changes nothing: `new_running_mean` is
@@ -75,7 +75,8 @@ def BatchNormOp : Gpuc_Norm<"batch_norm", [AttrSizedOperandSegments, DeclareOpIn
     fewer than 1 μ and σ² are 0, and the running statistics stay as they are.
 
     With `sync` n, μ and σ² are those of the rows of all ranks, as in PyTorch's SyncBatchNorm: the count and the sums of x, of
-    (x - μ)², and in the derivative of g and g · x̂, are each a `gpuc.all_reduce`. `gpuc-sync-batch-norm` asks for it.
+    (x - μ)², and in the derivative those that are the cotangents of bias and weight, are each a `gpuc.all_reduce`.
+    `gpuc-sync-batch-norm` asks for it.
 
     `mean` is μ and `inverse_deviation` r; a derivative reads them. f16 and bf16 are computed as f32; the statistics are
     f32 then. The cotangents are those of `layer_norm`, with means and sums over the channel; derivatives by the running
