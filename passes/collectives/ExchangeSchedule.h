@@ -19,8 +19,8 @@ struct ExchangeProblem {
 
 /// How exchanges are made.
 struct ExchangeWay {
-  bool beside = false;                ///< Of the commands that compute, or in turn with them.
-  std::optional<int64_t> bucketBytes; ///< At most; none: what suits the link.
+  bool beside = false;                     ///< Of the commands that compute, or in turn with them.
+  std::optional<int64_t> bucketBytes = {}; ///< At most; none: what suits the link.
   /// Beside: at most where it is the link that suggests a size, so that not all is live at once.
   int64_t mostBytes = std::numeric_limits<int64_t>::max();
   double worthFewer = kSlack;    ///< Beside: the share of its time that fewer exchanges are worth.
