@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/DialectConversion.h"
 
 using namespace mlir;
@@ -23,6 +24,7 @@ using namespace mlir;
 namespace gpuc::codegen {
 
 static bool roundsToBfloat16(arith::TruncFOp op) { return getElementTypeOrSelf(op.getType()).isBF16(); }
+static bool isRelu(arith::MaximumFOp op) { return matchPattern(op.getRhs(), m_PosZeroFloat()); }
 
 namespace {
 /// The CPU's own instruction flushes denormal numbers, and most CPUs have none.
@@ -38,11 +40,26 @@ struct RoundToBfloat16 : OpRewritePattern<arith::TruncFOp> {
     return success();
   }
 };
+
+/// The CPU's maximum of zeros is the second operand, and so is that of NaN: whichever zero is, LLVM mends the
+/// other case by two instructions more. A comparison and what it chooses are two in all, with the same bits.
+struct ReluByComparison : OpRewritePattern<arith::MaximumFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::MaximumFOp op, PatternRewriter &rewriter) const override {
+    if (!isRelu(op))
+      return failure();
+    Value x = op.getLhs(), zero = op.getRhs();
+    Value isKept = arith::CmpFOp::create(rewriter, op.getLoc(), arith::CmpFPredicate::UGT, x, zero); // NaN is
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isKept, x, zero);
+    return success();
+  }
+};
 } // namespace
 
 static RewritePatternSet loopPatterns(MLIRContext *context) {
   RewritePatternSet patterns(context);
-  patterns.add<RoundToBfloat16>(context);
+  patterns.add<RoundToBfloat16, ReluByComparison>(context);
   populateSCFToControlFlowConversionPatterns(patterns);
   return patterns;
 }
@@ -69,6 +86,7 @@ LogicalResult KernelLowering::run(ModuleOp module) const {
   ConversionTarget noLoops(*module.getContext());
   noLoops.addIllegalDialect<scf::SCFDialect>();
   noLoops.addDynamicallyLegalOp<arith::TruncFOp>([](arith::TruncFOp op) { return !roundsToBfloat16(op); });
+  noLoops.addDynamicallyLegalOp<arith::MaximumFOp>([](arith::MaximumFOp op) { return !isRelu(op); });
   noLoops.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
   if (failed(applyPartialConversion(module, noLoops, loops_)))
     return failure();

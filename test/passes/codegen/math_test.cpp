@@ -245,6 +245,28 @@ TEST(Math, SignsOfZeroAndDenormalsStay) {
   }
 }
 
+/// NaN stays, and both zeros are 0, in whole vectors and in what is left over.
+template <typename T> void checkRelu() {
+  std::vector<T> x;
+  for (int i = 0; i < 5; ++i)
+    x.insert(x.end(), {T(0), T(-0.0), T(NAN), T(INFINITY), T(-INFINITY), std::numeric_limits<T>::denorm_min(),
+                       -std::numeric_limits<T>::denorm_min(), T(1.5), T(-1.5)});
+  for (const auto &target : testTargets()) {
+    auto y = unary<T>("relu", x.size(), target).run({Buffer::of(x)})[0].template values<T>();
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (std::isnan(x[i]))
+        EXPECT_TRUE(std::isnan(y[i])) << y[i];
+      else
+        EXPECT_EQ(std::bit_cast<Bits<T>>(y[i]), std::bit_cast<Bits<T>>(x[i] > 0 ? x[i] : T(0))) << x[i];
+    }
+  }
+}
+
+TEST(Math, ReluKeepsNanAndHasOneZero) {
+  checkRelu<float>();
+  checkRelu<double>();
+}
+
 template <typename T>
 void checkBinary(const std::string &op, long double (*reference)(long double, long double), double bound) {
   std::mt19937_64 generator(5);
