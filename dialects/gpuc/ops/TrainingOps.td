@@ -151,7 +151,7 @@ def RecipeOp : Gpuc_Op<"recipe", [HasParent<"::mlir::ModuleOp">, DeclareOpInterf
       in i32.
     - (recipe_C2) loss and accuracy are functions of the module.
     - (recipe_C3) They return two scalars, both f32 or both f64.
-    - (recipe_C4) clip_norm and clip_value are above 0.
+    - (recipe_C4) clip_norm and clip_value are above 0 and finite.
     - (recipe_C5) Ranks are emulated or processes of their own, not both.
     - (recipe_C6) shard is optimizer or gradients, and goes with data_parallel and world_size.
     - (recipe_C7) With sync_batch_norm ranks are processes: emulated ones, one after the other, cannot know of one another.
