@@ -332,10 +332,12 @@ func.func @predict(%x: {tensor} {{gpuc.name = "x"}}) -> ({tensor} {{gpuc.name = 
             what, name = spec.rsplit(" ", 1)
             given = {"loss scale": "--loss-scale", "running mean": "--ema"}.get(what, "--" + what)
             for key in keys.split():
-                for value, reason in ((wrong, f"must be {bound}, but is {re.escape(wrong)}"), ("nan", "is a finite number, not nan")):
+                kind = "true or false" if bound == flag else "a finite number"
+                for value, reason in ((wrong, f"must be {bound}, but is {re.escape(wrong)}"), ("nan", f"is {kind}, not nan")):
                     message = f"{given}: {spec}: {key} {reason}"
                     self.refuses_to_compile(message, "model.mlir", f"{given}={name}:{key}={value}", status=2)
-        for message, flag in (
+        for message, given in (
+                ("optimizer: optimizer adam: lr is a finite number, not true", "optimizer=adam:lr=true"),
                 ("optimizer: optimizer sgd: dampening is a finite number, not nan", "optimizer=sgd:dampening=nan"),
                 ("optimizer: optimizer sgd: nesterov needs a momentum above 0 and a dampening of 0, but they are 0 and 0",
                  "optimizer=sgd:nesterov=true"),
@@ -346,7 +348,7 @@ func.func @predict(%x: {tensor} {{gpuc.name = "x"}}) -> ({tensor} {{gpuc.name = 
                 ("precision: precision: f32 lists layers and ops, not 2", "precision=bf16:f32=2"),
                 ("loss-scale: loss scale dynamic: min_scale must not be above init_scale, but they are 4 and 2",
                  "loss-scale=dynamic:init_scale=2,min_scale=4")):
-            self.refuses_to_compile("--" + message, "model.mlir", "--" + flag, status=2)
+            self.refuses_to_compile("--" + message, "model.mlir", "--" + given, status=2)
 
     def test_outputs_that_cannot_be_written(self):
         self.refuses(1, "cannot write no/x.plan: no is not a folder", "gpuc-compile", "model.mlir", "-o", "no/x.plan")
