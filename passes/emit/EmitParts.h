@@ -21,8 +21,8 @@ struct KernelCode {
 mlir::FailureOr<llvm::DenseMap<mlir::Operation *, KernelCode>>
 compileKernels(mlir::ModuleOp module, const EmitOptions &options, fb::PlanT &file);
 
-/// Whether the names of variables, programs, inputs and outputs are such as runtime/plan/ reads. An error
-/// stands where the name does.
+/// Whether the names of the plan, its variables, programs, inputs and outputs are such as runtime/plan/
+/// reads. An error stands where the name does.
 mlir::LogicalResult checkNames(mlir::ModuleOp module);
 
 fb::DataType dataTypeOf(mlir::Type element);
