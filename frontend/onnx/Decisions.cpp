@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontend/onnx/Distances.h"
 #include "frontend/onnx/Importer.h"
 #include "frontend/onnx/Text.h"
 
@@ -14,6 +15,11 @@ namespace gpuc::onnx {
 
 static const char *const kCure = "export with dynamo=True, optimize=False (or, with dynamo=False, "
                                  "training=TrainingMode.PRESERVE, do_constant_folding=False)";
+
+static const char *const kNoDistance =
+    "computed as the file has it, without the absolute value of differences: PyTorch's dynamo=False writes "
+    "torch.cdist and pairwise_distance so, and what comes of it is no distance, or NaN; write the model's as "
+    "(a - b).abs().pow(p).sum(-1).pow(1 / p) and export it again";
 
 /// What keeps training from being the exported model's. It is an error if training is asked for, unless the
 /// user takes the file for what it is.
@@ -51,6 +57,8 @@ void Importer::reportDecisions(const Unmerged &unmerged) {
   if (!computed_.empty())
     refuseTraining("the exporter computed what would be trained (" + std::to_string(computed_.size()) +
                    ") from the model's parameters: " + someOf({computed_.begin(), computed_.end()}));
+  for (const Node *root : signedDistances(model_.graph))
+    say(kNoDistance, root->name);
   for (const auto &[decision, names] : decided_)
     out_.warnings.push_back(oneLine(someOf(names) + " (" + std::to_string(names.size()) + "): " + decision));
 }
