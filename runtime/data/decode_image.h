@@ -19,8 +19,9 @@ struct ImageShape {
 };
 
 /// Decodes `bytes`, PNG or JPEG by their first bytes, into [channels, height, width] at `destination`.
-/// Colours become grey, or grey becomes colour, as `shape` wants it; what is transparent is laid over black.
-/// Errors name the file: another format, damaged data, a picture of another size.
+/// Colours become grey (0.299 red + 0.587 green + 0.114 blue), or grey becomes colour, as `shape` wants it;
+/// what is transparent is laid over black. Errors name the file: another format, damaged data, colours for
+/// print, a picture of another size.
 Status decodeImage(std::string_view bytes, const std::string& name, const ImageShape& shape,
                    uint8_t* destination);
 

@@ -33,19 +33,56 @@ std::string greyPng(uint32_t width, const std::vector<uint8_t>& pixels) {
   return pngBytes(PNG_FORMAT_GRAY, width, pixels);
 }
 
-/// A JPEG of one grey, `side` pixels each way.
-std::string greyJpeg(int side, uint8_t grey) {
-  std::vector<uint8_t> pixels(static_cast<size_t>(side * side), grey);
+/// A PNG of 16 bits a pixel, with a chunk that says that they are linear in light.
+std::string linearPng(const std::vector<uint16_t>& pixels) {
+  png_image image = {};
+  image.version = PNG_IMAGE_VERSION;
+  image.format = PNG_FORMAT_LINEAR_Y;
+  image.width = static_cast<uint32_t>(pixels.size());
+  image.height = 1;
+  std::string bytes(1000, '\0');
+  png_alloc_size_t size = bytes.size();
+  EXPECT_TRUE(png_image_write_to_memory(&image, bytes.data(), &size, 0, pixels.data(), 0, nullptr));
+  bytes.resize(size);
+  EXPECT_NE(bytes.find("gAMA"), std::string::npos);
+  return bytes;
+}
+
+/// A grey PNG, which holds a few pixels of all rows before it holds the others.
+std::string interlacedPng(uint32_t width, std::vector<uint8_t> pixels) {
+  std::string bytes;
+  png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);
+  png_infop info = png_create_info_struct(png);
+  auto append = [](png_structp writer, png_bytep data, size_t size) {
+    static_cast<std::string*>(png_get_io_ptr(writer))->append(reinterpret_cast<char*>(data), size);
+  };
+  png_set_write_fn(png, &bytes, append, nullptr);
+  auto height = static_cast<uint32_t>(pixels.size()) / width;
+  png_set_IHDR(png, info, width, height, 8, PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_ADAM7, 0, 0);
+  std::vector<png_bytep> rows;
+  for (uint32_t row = 0; row < height; ++row) rows.push_back(pixels.data() + row * width);
+  png_set_rows(png, info, rows.data());
+  png_write_png(png, info, PNG_TRANSFORM_IDENTITY, nullptr);
+  png_destroy_write_struct(&png, &info);
+  return bytes;
+}
+
+/// A JPEG, `side` pixels each way, of one colour of turbojpeg's `format`.
+std::string jpegBytes(int side, TJPF format, const std::vector<uint8_t>& colour) {
+  std::vector<uint8_t> pixels;
+  for (int i = 0; i < side * side; ++i) pixels.insert(pixels.end(), colour.begin(), colour.end());
   tjhandle encoder = tjInitCompress();
   unsigned char* data = nullptr;
   unsigned long size = 0;
-  EXPECT_EQ(tjCompress2(encoder, pixels.data(), side, 0, side, TJPF_GRAY, &data, &size, TJSAMP_GRAY, 95, 0),
-            0);
+  const int sampling = format == TJPF_GRAY ? TJSAMP_GRAY : TJSAMP_444;
+  EXPECT_EQ(tjCompress2(encoder, pixels.data(), side, 0, side, format, &data, &size, sampling, 95, 0), 0);
   std::string bytes(reinterpret_cast<char*>(data), size);
   tjFree(data);
   tjDestroy(encoder);
   return bytes;
 }
+
+std::string greyJpeg(int side, uint8_t grey) { return jpegBytes(side, TJPF_GRAY, {grey}); }
 
 std::vector<uint8_t> decoded(const std::string& bytes, const ImageShape& shape) {
   std::vector<uint8_t> values(static_cast<size_t>(shape.elementCount()));
@@ -68,6 +105,34 @@ TEST(DecodeImage, ChannelsBecomePlanes) {
 TEST(DecodeImage, WhatIsTransparentLiesOverBlack) {
   std::string picture = pngBytes(PNG_FORMAT_GA, 2, {200, 255, 200, 0});
   EXPECT_EQ(decoded(picture, {1, 1, 2}), (std::vector<uint8_t>{200, 0}));
+  // 200 * 128 / 255 is 100.4, 40 is 20.1, 90 is 45.2.
+  std::string half = pngBytes(PNG_FORMAT_RGBA, 1, {200, 40, 90, 128});
+  EXPECT_EQ(decoded(half, {3, 1, 1}), (std::vector<uint8_t>{100, 20, 45}));
+}
+
+TEST(DecodeImage, GreyOfColoursIsTheSameOfBothFormats) {
+  // 0.299 * 200 + 0.587 * 40 + 0.114 * 90 = 93.5, and 0.299 * 10 + 0.587 * 240 + 0.114 * 30 = 147.3.
+  EXPECT_EQ(decoded(pngBytes(PNG_FORMAT_RGB, 2, {200, 40, 90, 10, 240, 30}), {1, 1, 2}),
+            (std::vector<uint8_t>{94, 147}));
+  EXPECT_EQ(decoded(jpegBytes(8, TJPF_RGB, {10, 240, 30}), {1, 8, 8}), std::vector<uint8_t>(64, 147));
+  for (int grey = 0; grey < 256; ++grey)
+    EXPECT_EQ(decoded(greyPng(1, {static_cast<uint8_t>(grey)}), {1, 1, 1})[0], grey);
+}
+
+TEST(DecodeImage, NumbersAreTheFilesWhateverItSaysOfLight) {
+  std::string picture = linearPng({0x4d11, 0xfffe, 0x00ff});
+  EXPECT_EQ(decoded(picture, {1, 1, 3}), (std::vector<uint8_t>{0x4d, 0xff, 0x00}));
+}
+
+TEST(DecodeImage, ReadsInterlacedRows) {
+  std::vector<uint8_t> pixels(63);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(4 * i + 1);
+  EXPECT_EQ(decoded(interlacedPng(7, pixels), {1, 9, 7}), pixels);
+}
+
+TEST(DecodeImage, RefusesColoursForPrint) {
+  expectError(decodeError(jpegBytes(8, TJPF_CMYK, {10, 200, 30, 40}), {3, 8, 8}),
+              "f: colours for print (CMYK): save the picture as RGB");
 }
 
 TEST(DecodeImage, ReadsJpeg) {
