@@ -50,6 +50,9 @@ class Dataset {
   int64_t size() const { return size_; }
   std::span<const DatasetField> fields() const { return fields_; }
 
+  /// The names of the classes that its labels number; none where they have no names.
+  virtual std::span<const std::string> classes() const { return {}; }
+
   /// Copies samples `rows` (each in [0, size())) of one field side by side to `destination`, which has room
   /// for rows.size() samples. Allocates nothing.
   Status copyRows(std::span<const int64_t> rows, size_t field, std::byte* destination) const {

@@ -39,7 +39,8 @@ Result<std::unique_ptr<Dataset>> openNpyDataset(const std::vector<std::pair<std:
 ///
 /// Errors: no such folder, no class folders, a class without pictures, another number of classes than the
 /// plan's labels have, an input x that is no ui8 [batch, 1 or 3, height, width], whatever decodeImage
-/// refuses, no room for the pixels.
+/// refuses, no room for the pixels. Pictures of other formats and folders within a class are left out, with
+/// one warning that names the first.
 Result<std::unique_ptr<Dataset>> openImages(const std::string& folder, std::span<const InputSpec> inputs);
 
 /// How a file spells tokens.

@@ -3,10 +3,12 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <thread>
 
 #include "runtime/base/file.h"
+#include "runtime/base/warn.h"
 #include "runtime/data/decode_image.h"
 #include "runtime/data/formats.h"
 #include "runtime/data/scratch_file.h"
@@ -21,12 +23,21 @@ struct Picture {
   int32_t label = 0;
 };
 
+struct Pictures {
+  std::vector<std::string> classes;
+  std::vector<Picture> all;  // by class, then by name
+};
+
 class ImageDataset : public Dataset {
  public:
-  ImageDataset(std::vector<DatasetField> fields, ScratchFile pixels, std::vector<Picture> pictures)
-      : Dataset(static_cast<int64_t>(pictures.size()), std::move(fields)), pixels_(std::move(pixels)) {
-    for (const Picture& picture : pictures) labels_.push_back(picture.label);
+  ImageDataset(std::vector<DatasetField> fields, ScratchFile pixels, Pictures pictures)
+      : Dataset(static_cast<int64_t>(pictures.all.size()), std::move(fields)),
+        pixels_(std::move(pixels)),
+        classes_(std::move(pictures.classes)) {
+    for (const Picture& picture : pictures.all) labels_.push_back(picture.label);
   }
+
+  std::span<const std::string> classes() const override { return classes_; }
 
   Status copySample(int64_t row, size_t field, std::byte* destination) const override {
     const DatasetField& copied = fields()[field];
@@ -39,7 +50,8 @@ class ImageDataset : public Dataset {
   }
 
  private:
-  ScratchFile pixels_;           // (size, channels, height, width)
+  ScratchFile pixels_;  // (size, channels, height, width)
+  std::vector<std::string> classes_;
   std::vector<int32_t> labels_;  // (size)
 };
 
@@ -71,11 +83,30 @@ bool isClassFolder(const fs::directory_entry& entry) {
   return entry.is_directory(ignored) && entry.path().filename().native()[0] != '.';
 }
 
-bool isPicture(const fs::directory_entry& entry) {
-  std::string suffix = entry.path().extension().string();
+std::string suffixOf(const fs::path& path) {
+  std::string suffix = path.extension().string();
   std::transform(suffix.begin(), suffix.end(), suffix.begin(),
                  [](unsigned char c) { return std::tolower(c); });
+  return suffix;
+}
+
+bool isPicture(const fs::directory_entry& entry) {
+  const std::string suffix = suffixOf(entry.path());
   return suffix == ".png" || suffix == ".jpg" || suffix == ".jpeg";
+}
+
+/// What torchvision's ImageFolder would take besides: pictures of other formats, and folders within a class.
+bool isLeftOut(const fs::directory_entry& entry) {
+  static const std::set<std::string> formats = {".avif", ".bmp", ".gif",  ".heic", ".pgm",
+                                                ".ppm",  ".tif", ".tiff", ".webp"};
+  return isClassFolder(entry) || formats.contains(suffixOf(entry.path()));
+}
+
+void warnOfLeftOut(const std::string& folder, const std::vector<fs::path>& left_out) {
+  if (left_out.empty()) return;
+  const std::string more = left_out.size() > 1 ? " and " + std::to_string(left_out.size() - 1) + " more" : "";
+  warn(folder + ": left out is " + left_out.front().string() + more +
+       ": pictures of a class are the .png, .jpg and .jpeg files of its folder, not those of folders within");
 }
 
 /// A class that this folder lacks would shift the numbers of those behind it: training and evaluation would
@@ -88,17 +119,22 @@ Status checkClassCount(const std::string& folder, size_t classes, std::span<cons
   return okStatus();
 }
 
-Result<std::vector<Picture>> listPictures(const std::string& folder, std::span<const InputSpec> inputs) {
+Result<Pictures> listPictures(const std::string& folder, std::span<const InputSpec> inputs) {
   GPUC_ASSIGN_OR_RETURN(std::vector<fs::path> classes, sortedEntries(folder, isClassFolder));
   if (classes.empty())
     return Status::error(folder + ": has no folders: expected one for each class, with its pictures inside");
   GPUC_RETURN_IF_ERROR(checkClassCount(folder, classes.size(), inputs));
-  std::vector<Picture> pictures;
+  Pictures pictures;
+  std::vector<fs::path> left_out;
   for (size_t label = 0; label < classes.size(); ++label) {
     GPUC_ASSIGN_OR_RETURN(std::vector<fs::path> files, sortedEntries(classes[label], isPicture));
     if (files.empty()) return Status::error(classes[label].string() + ": has no .png, .jpg or .jpeg files");
-    for (const fs::path& file : files) pictures.push_back({file.string(), static_cast<int32_t>(label)});
+    for (const fs::path& file : files) pictures.all.push_back({file.string(), static_cast<int32_t>(label)});
+    pictures.classes.push_back(classes[label].filename().string());
+    GPUC_ASSIGN_OR_RETURN(std::vector<fs::path> others, sortedEntries(classes[label], isLeftOut));
+    left_out.insert(left_out.end(), others.begin(), others.end());
   }
+  warnOfLeftOut(folder, left_out);
   return pictures;
 }
 
@@ -142,13 +178,13 @@ Status decodeAll(const std::vector<Picture>& pictures, const ImageShape& shape, 
 
 Result<std::unique_ptr<Dataset>> openImages(const std::string& folder, std::span<const InputSpec> inputs) {
   GPUC_ASSIGN_OR_RETURN(ImageShape shape, pictureShape(folder, inputs));
-  GPUC_ASSIGN_OR_RETURN(std::vector<Picture> pictures, listPictures(folder, inputs));
-  std::vector<int64_t> extents = {static_cast<int64_t>(pictures.size()), shape.channels, shape.height,
+  GPUC_ASSIGN_OR_RETURN(Pictures pictures, listPictures(folder, inputs));
+  std::vector<int64_t> extents = {static_cast<int64_t>(pictures.all.size()), shape.channels, shape.height,
                                   shape.width};
   int64_t bytes = 0;
   if (!checkedElementCount(extents, bytes)) return Status::error(folder + ": too many pixels to count");
   GPUC_ASSIGN_OR_RETURN(ScratchFile pixels, ScratchFile::create(static_cast<size_t>(bytes)));
-  GPUC_RETURN_IF_ERROR(decodeAll(pictures, shape, pixels.bytes().data()));
+  GPUC_RETURN_IF_ERROR(decodeAll(pictures.all, shape, pixels.bytes().data()));
   std::vector<DatasetField> fields = {
       {{"x", DataType::ui8, {shape.channels, shape.height, shape.width}}, folder},
       {{"labels", labelType(inputs), {}}, folder, /*may_idle=*/true},

@@ -25,6 +25,9 @@ class Evaluator {
   /// By which other data are told apart: see sampleChecksum.
   Result<uint32_t> checksum() const { return feed_.checksum(); }
 
+  /// See Dataset::classes.
+  std::span<const std::string> classes() const { return feed_.classes(); }
+
   /// One pass in the order of the data; sums are in f64, of all ranks. None if `stop` turned true on the way,
   /// on one of them. Allocates nothing.
   Result<std::optional<Evaluation>> run(Session& session, const std::atomic<bool>& stop);

@@ -34,6 +34,9 @@ class Feed {
   /// Samples in the data set.
   int64_t samples() const { return data_.dataset->size(); }
 
+  /// See Dataset::classes.
+  std::span<const std::string> classes() const { return data_.dataset->classes(); }
+
   /// Starts the loader; called once. `order.size` is filled in. Errors: those of Sampler and Loader; a last
   /// batch that would be padded though the program does not count rows.
   Status start(SamplerOptions order, const LoaderOptions& options);

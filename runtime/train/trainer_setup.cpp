@@ -1,11 +1,13 @@
 // All that a run checks, loads and opens before its first step.
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "runtime/base/exceptions.h"
 #include "runtime/base/file.h"
 #include "runtime/base/output_files.h"
+#include "runtime/base/quote.h"
 #include "runtime/base/warn.h"
 #include "runtime/report/inspect.h"
 #include "runtime/train/trainer.h"
@@ -47,6 +49,22 @@ uint64_t chooseSeed(const TrainOptions& options, const std::optional<Checkpoint>
                     const Plan& plan) {
   if (options.seed) return static_cast<uint64_t>(*options.seed);
   return checkpoint ? checkpoint->position.seed : plan.info().seed;
+}
+
+/// Classes are numbered by their names in order: with other names a label means something else.
+Status checkClasses(std::span<const std::string> trained, std::span<const std::string> evaluated) {
+  if (trained.empty() || evaluated.empty()) return okStatus();
+  auto nameOf = [](std::span<const std::string> classes, size_t label) {
+    return label < classes.size() ? inQuotes(classes[label]) : "none";
+  };
+  for (size_t label = 0; label < std::max(trained.size(), evaluated.size()); ++label) {
+    const std::string ours = nameOf(trained, label), theirs = nameOf(evaluated, label);
+    if (ours != theirs)
+      return Status::error(
+          "--eval-data: class " + std::to_string(label) + " is " + theirs + ", but " + ours +
+          " in --data: classes are numbered by their folders' names, which must be the same");
+  }
+  return okStatus();
 }
 
 Result<Session> openSession(const Plan& plan, const TrainOptions& options, uint64_t seed) {
@@ -134,7 +152,7 @@ Status Trainer::openData() {
       evaluator_,
       Evaluator::create(session_, options_.eval_data,
                         {.workers = options_.workers, .prefetch = options_.prefetch}, options_.communicator));
-  return okStatus();
+  return checkClasses(feed_->classes(), evaluator_->classes());
 }
 
 Status Trainer::setVariables(const std::optional<Checkpoint>& checkpoint) {

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import tempfile
 import unittest
+import zlib
 
 from gpuc_tools import BIN, ToolTest, sha256
 from tensor_files import write_npy, write_safetensors
@@ -20,6 +21,15 @@ PIXELS = 28 * 28
 
 def idx(type_code, extents, data):
     return struct.pack(">HBB", 0, type_code, len(extents)) + b"".join(struct.pack(">I", e) for e in extents) + data
+
+
+def grey_png(value):
+    """One pixel."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes([0, value]))) + chunk(b"IEND", b"")
 
 
 FORMAT = 5  # runtime/plan/header.h
@@ -177,6 +187,17 @@ func.func @predict(%x: {tensor} {{gpuc.name = "x"}}) -> ({tensor} {{gpuc.name = 
         self.refuses_to_train(r".*x.*f32.*ui8.*|.*x.*ui8.*f32.*", "npy:x=x.npy,labels=labels.npy")
         write_safetensors(self.path("other.safetensors"), "f64", {"fc1.bias": ([16], [0.0] * 16)})
         self.refuses_to_train(r"other\.safetensors does not fit the plan's variables: missing .* of another shape or type fc1\.bias .*", "idx:good", "--variables=other.safetensors")
+
+    def test_pictures_of_other_classes(self):
+        """The labels of two folders mean the same only if their classes have the same names."""
+        self.gpuc("gpuc-model", "mlp", "input=1x1x1", "classes=2", "batch=1", "-o", "pixel.mlir")
+        self.gpuc("gpuc-compile", "pixel.mlir", "-o", "pixel.plan")
+        for folder in ("train/cat", "train/dog", "same/cat", "same/dog", "other/cat", "other/cow"):
+            os.makedirs(self.path(folder))
+            self.write(folder + "/a.png", grey_png(7))
+        self.refuses_to_train("--eval-data: class 1 is 'cow', but 'dog' in --data: classes are numbered by their folders' names, .*",
+                              "images:train", "--eval-data=images:other", plan="pixel.plan")
+        self.gpuc("gpuc-train", "pixel.plan", "--data=images:train", "--eval-data=images:same")
 
     def test_plans_of_another_format(self):
         def format_99(content):

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "runtime/base/warn.h"
 #include "runtime/data/data_spec.h"
 #include "runtime/data/decode_image.h"
 #include "runtime/data/formats.h"
@@ -185,6 +186,29 @@ TEST_F(Images, ClassesAndPicturesAreInByteOrder) {
   ASSERT_TRUE(dataset.copyRows(rows, 1, reinterpret_cast<std::byte*>(labels.data())).ok());
   EXPECT_EQ(x, (std::vector<uint8_t>{5, 6, 1, 2, 3, 4}));  // "10.PNG" stands before "2.png"
   EXPECT_EQ(labels, (std::vector<int32_t>{1, 0, 1}));
+}
+
+TEST_F(Images, ClassesHaveTheNamesOfTheirFolders) {
+  Result<BoundDataset> bound = open();
+  ASSERT_TRUE(bound.ok()) << bound.message();
+  std::span<const std::string> classes = bound->dataset->classes();
+  EXPECT_EQ(std::vector<std::string>(classes.begin(), classes.end()),
+            (std::vector<std::string>{"ant", "cat"}));
+}
+
+TEST_F(Images, WhatIsLeftOutIsToldOnce) {
+  folder_.write("cat/3.webp", "RIFF");
+  folder_.write("ant/b.TIFF", "II");
+  std::filesystem::create_directory(folder_ / "ant/young");
+  std::filesystem::create_directory(folder_ / "ant/.thumbnails");
+  const KeptWarnings warnings;
+  Result<BoundDataset> bound = open();
+  ASSERT_TRUE(bound.ok()) << bound.message();
+  EXPECT_EQ(bound->dataset->size(), 3);
+  ASSERT_EQ(warnings.lines().size(), 1u);
+  EXPECT_EQ(warnings.lines()[0], folder_.path() + ": left out is " + (folder_ / "ant/b.TIFF") +
+                                     " and 2 more: pictures of a class are the .png, .jpg and .jpeg files of "
+                                     "its folder, not those of folders within");
 }
 
 TEST_F(Images, LabelsAreI64WhereTheInputTakesThat) {
