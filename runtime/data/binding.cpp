@@ -34,6 +34,26 @@ std::optional<size_t> findField(const Dataset& dataset, const std::string& name)
   return std::nullopt;
 }
 
+/// Whether one shape is the other with extents in a row multiplied, but for extents of 1: 28x28 and 784 or
+/// 1x28x28, not 28x28x3 and 3x28x28. Both hold as many elements.
+bool keepsOrder(std::vector<int64_t> a, std::vector<int64_t> b) {
+  std::erase(a, 1);
+  std::erase(b, 1);
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const size_t first_left = i, first_right = j;
+    int64_t left = a[i++], right = b[j++];
+    while (left != right) {
+      if (left < right ? i == a.size() : j == b.size()) return false;
+      if (left < right)
+        left *= a[i++];
+      else
+        right *= b[j++];
+    }
+    if (i - first_left > 1 && j - first_right > 1) return false;
+  }
+  return true;
+}
+
 Status checkFit(const TensorSpec& input, const DatasetField& field) {
   if (input.shape.empty() || input.shape[0] <= 0)
     return Status::error("input " + input.name + ": " + input.str() + " has no batch extent to be fed by");
@@ -46,6 +66,11 @@ Status checkFit(const TensorSpec& input, const DatasetField& field) {
                   field.source.c_str(), input.name.c_str(), field.sample.str().c_str(),
                   static_cast<long long>(field.sample.elementCount()), sample.str().c_str(),
                   static_cast<long long>(sample.elementCount()));
+  if (!keepsOrder(field.sample.shape, sample.shape))
+    return errorf(
+        "%s: a sample of %s is %s, but the plan's input wants %s, whose elements stand in another order: "
+        "transpose the data, or give them that shape",
+        field.source.c_str(), input.name.c_str(), field.sample.str().c_str(), sample.str().c_str());
   return okStatus();
 }
 

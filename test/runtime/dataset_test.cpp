@@ -255,6 +255,45 @@ TEST_F(Idx, BindingNamesWhatDoesNotFit) {
               "train-images-idx3-ubyte: the plan has no input x (inputs: labels)");
 }
 
+/// Binds samples of one shape to an input of the other.
+Status bindShapes(std::vector<int64_t> data, std::vector<int64_t> input) {
+  TemporaryFolder folder;
+  data.insert(data.begin(), 2);
+  input.insert(input.begin(), 4);
+  std::vector<float> values(1000);
+  EXPECT_TRUE(writeNpy(folder / "x.npy", {"", DataType::f32, data}, values.data()).ok());
+  std::vector<InputSpec> inputs = {{{"x", DataType::f32, input}}};
+  return bindFields(**openNpyDataset({{"x", folder / "x.npy"}}, inputs), inputs).status();
+}
+
+TEST(NpyDataset, ShapesMayDifferWhereTheOrderIsTheSame) {
+  using Shape = std::vector<int64_t>;
+  for (const auto& [data, input] : std::vector<std::pair<Shape, Shape>>{{{5, 6}, {30}},
+                                                                        {{30}, {1, 5, 6}},
+                                                                        {{5, 6}, {1, 5, 6}},
+                                                                        {{5, 6, 1}, {1, 5, 6}},
+                                                                        {{2, 3, 4}, {6, 4}},
+                                                                        {{2, 12}, {2, 3, 4}},
+                                                                        {{1}, {}},
+                                                                        {{}, {1, 1}},
+                                                                        {{2, 1, 3, 4}, {2, 3, 1, 4}},
+                                                                        {{1, 6}, {6}}}) {
+    EXPECT_TRUE(bindShapes(data, input).ok()) << data.size() << " and " << input.size();
+    EXPECT_TRUE(bindShapes(input, data).ok()) << data.size() << " and " << input.size();
+  }
+}
+
+TEST(NpyDataset, RefusesShapesOfAnotherOrder) {
+  expectError(
+      bindShapes({5, 6, 3}, {3, 5, 6}),
+      "x.npy: a sample of x is 5x6x3xf32, but the plan's input wants 3x5x6xf32, whose elements stand in "
+      "another order: transpose the data, or give them that shape");
+  expectError(bindShapes({4, 6}, {6, 4}), "in another order");
+  expectError(bindShapes({4, 6}, {1, 6, 4}), "in another order");
+  expectError(bindShapes({2, 3, 4}, {2, 4, 3}), "in another order");
+  expectError(bindShapes({4, 6}, {8, 3}), "in another order");
+}
+
 TEST_F(Idx, ALabelOutOfRangeIsNamed) {
   std::string labels = idxBytes({4});
   labels[8 + 2] = 11;
