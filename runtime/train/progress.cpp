@@ -115,7 +115,7 @@ void Progress::drawBar(const StepEvent& event) {
   constexpr int kCells = 12;  // the whole line then fits into 80 columns
   int64_t in_epoch = event.step - (event.epoch - 1) * options_.steps_per_epoch;
   int filled = static_cast<int>(kCells * in_epoch / options_.steps_per_epoch);
-  int64_t epochs = (options_.last_step + options_.steps_per_epoch - 1) / options_.steps_per_epoch;
+  int64_t epochs = (options_.last_step - 1) / options_.steps_per_epoch + 1;
   Line line;
   line.add("epoch %" PRId64 "/%" PRId64 " [%.*s%*s] ", event.epoch, epochs, filled,
            "============", kCells - filled, "");

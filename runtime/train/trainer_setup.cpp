@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include "runtime/base/exceptions.h"
 #include "runtime/base/file.h"
@@ -177,7 +178,10 @@ Status Trainer::startFeed() {
                        .last_batch = facts_.last_batch};
   GPUC_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create(order));
   steps_per_epoch_ = sampler.stepsPerEpoch();
-  last_step_ = options_.steps.value_or(options_.epochs.value_or(1) * steps_per_epoch_);
+  int64_t steps = 0;  // of so many epochs; more than can be counted is until somebody stops it
+  if (__builtin_mul_overflow(options_.epochs.value_or(1), steps_per_epoch_, &steps))
+    steps = std::numeric_limits<int64_t>::max();
+  last_step_ = options_.steps.value_or(steps);
   return feed_->start(
       order,
       {.workers = options_.workers, .prefetch = options_.prefetch, .start = sampler.positionOf(step_)});

@@ -208,10 +208,10 @@ TEST_F(Resume, StopsOnSignalsWithACheckpoint) {
 
 TEST_F(Train, SaysHowToGoOn) {
   // The signal comes twice, once to the process and once to its group, as timeout(1) sends it.
-  auto stopped = [this](const std::string& flags) {
+  auto stopped = [this](const std::string& flags, const std::string& end = "--steps=100000000") {
     const std::string metrics = folder_ / "m";
     std::filesystem::remove(metrics);
-    return execute("(" + command("--steps=100000000 --log-every=0 --metrics=" + metrics + flags) +
+    return execute("(" + command(end + " --log-every=0 --metrics=" + metrics + flags) +
                    " & child=$!; until [ -s " + metrics +
                    " ]; do sleep 0.01; done; kill -INT $child; kill -INT $child; wait $child)");
   };
@@ -224,6 +224,9 @@ TEST_F(Train, SaysHowToGoOn) {
   EXPECT_NE(outcome.text.find("nothing was saved (--checkpoint-dir=DIR would let it resume)\n"),
             std::string::npos)
       << outcome.text;
+  // More epochs than steps can be counted.
+  outcome = stopped("", "--epochs=9223372036854775807");
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.text;
 }
 
 TEST_F(Train, EndsAtOnceIfStoppedAgain) {
