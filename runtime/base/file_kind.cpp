@@ -7,6 +7,8 @@
 namespace gpuc {
 namespace {
 
+using namespace std::literals;
+
 struct Magic {
   std::string_view begin;
   FileKind kind;
@@ -21,6 +23,7 @@ constexpr Magic kMagics[] = {
     {"\x89HDF\r\n\x1a\n", FileKind::hdf5},
     {"ML\xefR", FileKind::mlir_bytecode},
     {"GGUF", FileKind::gguf},
+    {"\x88\xd8\x34\x01\x01\0\0\0"sv, FileKind::llm_c},  // 20240520, version 1
     {"version https://git-lfs.github.com/spec/", FileKind::lfs_pointer},
     {"<!DOCTYPE html", FileKind::html},
     {"<!doctype html", FileKind::html},
@@ -138,6 +141,8 @@ constexpr Description kDescriptions[] = {
     {FileKind::hdf5, true, "an HDF5 file (.h5)", kSaveArrays, kSaveDict},
     {FileKind::mlir_bytecode, true, "bytecode of MLIR", "gpuc-opt FILE -o FILE.mlir makes text of it"},
     {FileKind::gguf, false, "a GGUF file", kSaveArrays, kSaveDict},
+    {FileKind::llm_c, true, "tokens of llm.c", "leave out its header: tail -c +1025 FILE > tokens.bin",
+     nullptr},
     {FileKind::lfs_pointer, true, "a pointer of Git LFS, not the file itself", "git lfs pull fetches it"},
     {FileKind::html, false, "a web page", "was a download refused?"},
 };

@@ -25,6 +25,7 @@ enum class FileKind {
   hdf5,
   mlir_bytecode,
   gguf,
+  llm_c,
   lfs_pointer,
   html,
 };

@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "runtime/base/file_kind.h"
+#include "runtime/base/warn.h"
 #include "runtime/data/formats.h"
 #include "runtime/state/mapped_file.h"
 
@@ -52,6 +55,20 @@ Result<int64_t> runLength(const std::string& path, std::span<const InputSpec> in
   return x->tensor.elementCount() / x->tensor.shape[0];
 }
 
+/// Whether words of 16 bits are those of wider numbers, every second of which is 0, or small where the
+/// vocabulary is larger than 16 bits: so int32 and int64 of NumPy lie in a file.
+bool looksWider(std::string_view bytes) {
+  constexpr size_t kLeastWords = 64, kMostWords = size_t{1} << 16;
+  const size_t words = std::min(bytes.size() / 2, kMostWords);
+  int greatest[2] = {0, 0};  // of even places, of odd ones
+  for (size_t i = 0; i < words; ++i) {
+    const int word = static_cast<uint8_t>(bytes[2 * i]) | static_cast<uint8_t>(bytes[2 * i + 1]) << 8;
+    greatest[i % 2] = std::max(greatest[i % 2], word);
+  }
+  return words >= kLeastWords &&
+         (greatest[1] == 0 ? greatest[0] > 0 : greatest[1] < 16 && greatest[0] >= 4096);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Dataset>> openTokens(const std::string& path, TokenFormat format,
@@ -72,6 +89,10 @@ Result<std::unique_ptr<Dataset>> openTokens(const std::string& path, TokenFormat
   if (length < 1 || tokens <= length)
     return errorf("%s: %lld tokens, but a sample takes %lld and the one that follows", path.c_str(),
                   static_cast<long long>(tokens), static_cast<long long>(length));
+  if (format == TokenFormat::uint16 && looksWider(file.bytes()))
+    warn(path +
+         ": every second token is 0 or small, as where a token has 32 or 64 bits, and 16 are read: "
+         "save them by tokens.astype('<u2').tofile(FILE)");
   std::vector<DatasetField> fields = {
       {{"x", x_type, {length}}, path},
       {{"labels", labels_type, {length}}, path, /*may_idle=*/true},

@@ -43,6 +43,7 @@ TEST(FileKind, IsToldByTheFirstBytes) {
       {"\x89HDF\r\n\x1a\n"sv, FileKind::hdf5},
       {"ML\xefR\x0dMLIR22"sv, FileKind::mlir_bytecode},
       {"GGUF\3\0\0\0"sv, FileKind::gguf},
+      {"\x88\xd8\x34\x01\x01\0\0\0\x10"sv, FileKind::llm_c},
       {"version https://git-lfs.github.com/spec/v1\noid"sv, FileKind::lfs_pointer},
       {"<!DOCTYPE html><title>"sv, FileKind::html},
       {"Dear reader,"sv, FileKind::unknown},

@@ -1,6 +1,7 @@
 // Text and token files: which samples they make, and what they refuse.
 #include <gtest/gtest.h>
 
+#include "runtime/base/warn.h"
 #include "runtime/data/data_spec.h"
 #include "runtime/data/formats.h"
 #include "test/runtime/temporary_folder.h"
@@ -101,6 +102,36 @@ TEST(Tokens, RefusesFilesOfAnotherKind) {
   // Text may be of anything.
   for (std::string begin : {"module @mlp {", "<!DOCTYPE html>", "\x08\x08\x12\x07", "PK"})
     EXPECT_TRUE(openTokens(folder.write("a", begin + std::string(64, ' ')), TokenFormat::bytes, inputs).ok());
+}
+
+/// What numpy.ndarray.tofile makes of 100 numbers of `size` bytes each.
+std::string numbersOf(size_t size, int64_t first, int64_t step) {
+  std::string bytes;
+  for (int64_t i = 0; i < 100; ++i) {
+    const int64_t number = first + step * i;
+    bytes.append(reinterpret_cast<const char*>(&number), size);
+  }
+  return bytes;
+}
+
+TEST(Tokens, WarnsOfWiderOnes) {
+  TemporaryFolder folder;
+  auto warnings = [&](const std::string& bytes) {
+    const KeptWarnings kept;
+    auto dataset = openTokens(folder.write("a.bin", bytes), TokenFormat::uint16, inputsOf(DataType::i32, 0));
+    EXPECT_TRUE(dataset.ok()) << dataset.message();
+    return kept.lines();
+  };
+  const std::vector<std::string> wide = {
+      folder / "a.bin" +
+      ": every second token is 0 or small, as where a token has 32 or 64 bits, and 16 are read: save them by "
+      "tokens.astype('<u2').tofile(FILE)"};
+  EXPECT_EQ(warnings(numbersOf(4, 0, 1)), wide);
+  EXPECT_EQ(warnings(numbersOf(8, 7, 500)), wide);
+  EXPECT_EQ(warnings(numbersOf(4, 7, 1280)), wide);  // up to 127,000
+  for (const std::string& plain : {numbersOf(2, 0, 1), numbersOf(2, 50000, 3), numbersOf(2, 5, 0),
+                                   std::string(400, '\0'), numbersOf(4, 0, 1).substr(0, 100)})
+    EXPECT_EQ(warnings(plain), std::vector<std::string>());
 }
 
 TEST(Tokens, RefusesAPlanThatTakesNoTokens) {
