@@ -72,45 +72,15 @@ class ChannelsFilterTile {
            (split * sums + sum_) * channelsSumElements(s, cut_);
   }
 
-  /// The sums to the gradient, or to whoever takes them.
   void leave() {
-    if constexpr (!kIsWidened<S>)
-      if (problem_.update.compute) return handOn();
     const ConvShape& s = problem_.shape;
-    S* to = static_cast<S*>(operands_.c) + filterOffset(s, group_ * cut_.joined) + output_ * s.patchRows() +
-            input_ * s.taps();
-    unpack(to, s.patchRows());
-    if constexpr (!kIsWidened<S>) passOn(problem_, operands_, tileAt(to, s.patchRows()));
-  }
-
-  /// By itself, so that only tiles that are handed on touch this much stack.
-  __attribute__((noinline)) void handOn() {
-    alignas(64) std::byte scratch[2 * kChannelsFilterRows * kChannelsRowBytes];
-    S* tile = reinterpret_cast<S*>(scratch);
-    const int64_t stride = problem_.tiles->stride;
-    unpack(tile, stride);
-    passOn(problem_, operands_, tileAt(reinterpret_cast<T*>(tile), stride));
-  }
-
-  GradientTile<T> tileAt(T* sums, int64_t stride) const {
-    const ConvShape& s = problem_.shape;
-    return {.row = group_ * cut_.joined * s.groupOutputs() + output_,
-            .column = input_ * s.taps(),
-            .rows = outputs_,
-            .columns = inputs_ * s.taps(),
-            .sums = sums,
-            .stride = stride};
-  }
-
-  void unpack(S* to, int64_t stride) {
-    problem_.patch_kernels->of<S>().channels.unpack({.channels = outputs_,
-                                                     .pixels = inputs_ * problem_.shape.taps(),
-                                                     .sums = sums_,
-                                                     .pixel_stride = cut_.lanes,
-                                                     .places = nullptr,
-                                                     .first_place = 0,
-                                                     .picture = to,
-                                                     .channel_stride = stride});
+    leaveChannelSums<S>(problem_, operands_,
+                        {.row = group_ * cut_.joined * s.groupOutputs() + output_,
+                         .column = input_ * s.taps(),
+                         .rows = outputs_,
+                         .columns = inputs_ * s.taps(),
+                         .sums = sums_,
+                         .lanes = cut_.lanes});
   }
 
   /// A split is a range of all rows of all parts of the round.
