@@ -22,7 +22,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-METHODS = ("pointwise", "patches", "by_rows", "by_outputs", "by_images", "by_channels", "subsampled")
+METHODS = ("pointwise", "patches", "by_rows", "by_outputs", "by_images", "by_channels", "winograd", "subsampled")
 UNITS = ("step", "block", "sum", "run", "vector", "strided", "square")
 LEAST_FLOPS, MOST_FLOPS = 2e5, 6e8
 CHANNELS = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384, 512)

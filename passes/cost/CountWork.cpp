@@ -85,7 +85,8 @@ void countMatmul(MatmulShape shape, Work &work) {
 //===----------------------------------------------------------------------===//
 
 Family familyOf(const ConvShape &shape, ConvMethod method) {
-  const bool direct = method != ConvMethod::patches && method != ConvMethod::by_channels;
+  const bool direct =
+      method != ConvMethod::patches && method != ConvMethod::by_channels && method != ConvMethod::winograd;
   switch (shape.kind) {
   case ConvKind::forward:
     return direct ? Family::directConv : Family::conv;

@@ -58,9 +58,9 @@ void describeConv(const ConvShape &given, llvm::json::Object &entry) {
   if (of == ConvMethod::depthwise || !isCountable(shape)) // several planes may share a vector
     entry["wasted"] = nullptr;
   else
-    entry["wasted"] =
-        wastedOf(static_cast<double>(channelsProducts(shape)),
-                 static_cast<double>(convWork(shape, of).steps) * static_cast<double>(vectorLanes(shape)));
+    entry["wasted"] = wastedOf(
+        static_cast<double>(of == ConvMethod::winograd ? winogradProducts(shape) : channelsProducts(shape)),
+        static_cast<double>(convWork(shape, of).steps) * static_cast<double>(vectorLanes(shape)));
 }
 
 void describeMatmul(const MatmulShape &shape, llvm::json::Object &entry) {

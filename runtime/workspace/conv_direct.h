@@ -15,6 +15,7 @@ namespace gpuc {
 /// by_channels: products of pixels, tap by tap; vectors run along the channels (conv_channels.h).
 /// subsampled: one tap by strides, as a convolution without them (conv_subsampled.h).
 /// depthwise: nothing is packed; vectors run along the rows (conv_depthwise.h).
+/// winograd: of 3x3 taps; fewer products, of sums of pixels (conv_winograd.h).
 enum class ConvMethod : uint8_t {
   patches,
   by_rows,
@@ -22,7 +23,8 @@ enum class ConvMethod : uint8_t {
   by_images,
   by_channels,
   subsampled,
-  depthwise
+  depthwise,
+  winograd
 };
 
 /// The most bytes of packed images that one tile of the direct methods holds, of packed cotangents, and of

@@ -6,17 +6,18 @@
 #include "runtime/workspace/conv_channels_work.h"
 #include "runtime/workspace/conv_depthwise.h"
 #include "runtime/workspace/conv_subsampled.h"
+#include "runtime/workspace/conv_winograd_work.h"
 #include "runtime/workspace/conv_work.h"
 
 namespace gpuc {
 
 inline constexpr ConvMethod kConvMethods[] = {
     ConvMethod::patches,     ConvMethod::by_rows,    ConvMethod::by_outputs, ConvMethod::by_images,
-    ConvMethod::by_channels, ConvMethod::subsampled, ConvMethod::depthwise};
+    ConvMethod::by_channels, ConvMethod::subsampled, ConvMethod::depthwise,  ConvMethod::winograd};
 
 constexpr const char* nameOf(ConvMethod method) {
   constexpr const char* kNames[] = {"patches",     "by_rows",    "by_outputs", "by_images",
-                                    "by_channels", "subsampled", "depthwise"};
+                                    "by_channels", "subsampled", "depthwise",  "winograd"};
   return kNames[static_cast<int>(method)];
 }
 
@@ -76,6 +77,8 @@ constexpr bool fitsMethod(const ConvShape& shape, ConvMethod method) {
       return fitsSubsampled(shape);
     case ConvMethod::depthwise:
       return fitsDepthwise(shape);
+    case ConvMethod::winograd:
+      return fitsWinograd(shape);
   }
   return false;
 }
@@ -106,6 +109,8 @@ constexpr ConvWork convWork(const ConvShape& s, ConvMethod method) {
     }
     case ConvMethod::depthwise:
       return depthwiseWork(s);
+    case ConvMethod::winograd:
+      return winogradWork(s);
   }
   return {};
 }
@@ -138,6 +143,8 @@ constexpr ConvRates ratesOf(const ConvShape& s, ConvMethod method) {
       return {86, 16000, 270, 1500, 2000, 0, 12000};
     case ConvMethod::subsampled:
       return {0, 0, 0, 1600, 540, 120, 0};
+    case ConvMethod::winograd:
+      return {86, 4000, 270, 500, 500, 0, 12000};
     case ConvMethod::depthwise:  // which is compared with nothing
       return {};
   }

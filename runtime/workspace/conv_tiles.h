@@ -37,6 +37,8 @@ constexpr std::optional<GradientTiles> convGradientTiles(const ConvShape& s, Con
     const ChannelsCut cut = cutChannels(s);
     tiles.tile_rows = cut.lanes, tiles.tile_columns = cut.met * s.taps();
     of_groups = cut.joined;
+  } else if (method == ConvMethod::winograd) {
+    tiles.tile_rows = cutWinograd(s).lanes, tiles.tile_columns = WinogradCut::kVector * s.taps();
   } else if (convFilterParts(s, method) > 0) {  // whole rows, which adjoin
     tiles.tile_rows = convSumElements(s) / s.patchRows(), tiles.tile_columns = s.patchRows();
     tiles.stride = s.patchRows();

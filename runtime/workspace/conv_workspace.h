@@ -29,7 +29,7 @@ constexpr bool takesPixelsByTile(const ConvShape& s, ConvMethod method) {
 /// read where it lies.
 constexpr int64_t convWidenedFilter(const ConvShape& shape, ConvMethod method) {
   const bool widens = computedType(shape.type) != shape.type && shape.kind != ConvKind::filter_gradient &&
-                      method != ConvMethod::by_channels;
+                      method != ConvMethod::by_channels && method != ConvMethod::winograd;
   return widens ? (shape.filterElements() + 15) / 16 * 16 : 0;
 }
 
@@ -40,7 +40,7 @@ constexpr bool sumsPixelRows(const ConvShape& shape, ConvMethod method) {
 
 /// Parts of a filter's gradient in the workspace; 0 if it is summed up where it lies.
 constexpr int64_t convFilterParts(const ConvShape& shape, ConvMethod method) {
-  if (shape.kind != ConvKind::filter_gradient) return 0;
+  if (shape.kind != ConvKind::filter_gradient || method == ConvMethod::winograd) return 0;
   const bool direct = method != ConvMethod::patches;
   const int64_t parts = method == ConvMethod::depthwise ? cutDepthwise(shape).parts
                         : sumsPixelRows(shape, method)  ? cutPixelRows(shape).parts
@@ -69,6 +69,8 @@ constexpr int64_t convWorkspaceBytes(const ConvShape& shape, ConvMethod method) 
   }
   if (method == ConvMethod::by_channels)
     return channelsWorkspaceElements(shape) * sizeOf(computedType(shape.type));
+  if (method == ConvMethod::winograd)
+    return winogradWorkspaceElements(shape) * sizeOf(computedType(shape.type));
   int64_t elements = convFilterParts(shape, method) * shape.filterElements();
   if (const int64_t filter = convWidenedFilter(shape, method); filter > 0) {
     const bool added = shape.kind == ConvKind::input_gradient && !shape.isPointwise() &&

@@ -55,8 +55,12 @@ TEST(ConvMethod, TakesWhatWasMeasuredToBeQuickest) {
               ConvMethod::by_rows);
   EXPECT_EQ(methodOf(makeShape(32, 4, 32, axis(84, 8, 4), axis(84, 8, 4)), forward), ConvMethod::by_images);
   EXPECT_EQ(methodOf(makeShape(16, 96, 96, same(28), same(28), 96), filter), ConvMethod::depthwise);
-  for (ConvKind kind : kKinds)
-    EXPECT_EQ(methodOf(makeShape(16, 128, 128, same(28), same(28)), kind), ConvMethod::by_channels);
+  for (ConvKind kind : kKinds) {
+    EXPECT_EQ(methodOf(makeShape(16, 128, 128, same(28), same(28)), kind), ConvMethod::winograd);
+    EXPECT_EQ(methodOf(makeShape(16, 64, 128, same(28, 3, 2), same(28, 3, 2)), kind),
+              ConvMethod::by_channels);
+    EXPECT_EQ(methodOf(makeShape(16, 512, 512, same(2), same(2)), kind), ConvMethod::by_channels);
+  }
 }
 
 // Bits of f16 and bf16 are f32's, rounded; and what follows the sums is no part of them.
@@ -102,7 +106,9 @@ TEST(ConvMethod, CountsAllProducts) {
     for (ConvMethod method : methodsOf(shape)) {
       if (method == ConvMethod::subsampled) continue;
       const int64_t steps = convWork(shape, method).steps;
-      EXPECT_GE(steps * vectorLanes(shape), channelsProducts(shape)) << describe(shape) << nameOf(method);
+      const int64_t products =
+          method == ConvMethod::winograd ? winogradProducts(shape) : channelsProducts(shape);
+      EXPECT_GE(steps * vectorLanes(shape), products) << describe(shape) << nameOf(method);
     }
   }
   ConvShape whole = makeShape(12, 64, 64, axis(8, 3), axis(8, 3));  // no padding, whole vectors and blocks

@@ -13,6 +13,7 @@
 #include "runtime/host/conv/pointwise_few_products.h"
 #include "runtime/host/conv/pointwise_products.h"
 #include "runtime/host/conv/windows.h"
+#include "runtime/host/conv/winograd/winograd_kernels.h"
 
 namespace gpuc {
 namespace {
@@ -40,6 +41,7 @@ constexpr TypedPatchKernels<S> kKernels = {
     pointwiseKernels<Computed<S>>(),
     fewKernels<Computed<S>>(),
     kPlanes<Computed<S>>,
+    winogradKernels<Computed<S>>(),
     spreadPixels<S>,
     takePixels<S, S>,
     takePixels<S, Computed<S>>,

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "runtime/host/conv/depthwise/plane_kernels.h"
+#include "runtime/host/conv/winograd/winograd.h"
 #include "runtime/host/matmul/kernel_table.h"
 #include "runtime/workspace/conv_shape.h"
 
@@ -341,6 +342,7 @@ struct TypedPatchKernels {
   TypedPointwiseKernels<Computed<S>> pointwise;
   TypedFewKernels<Computed<S>> few;
   TypedPlaneKernels<Computed<S>> planes;
+  TypedWinogradKernels<Computed<S>> winograd;
   void (*spread)(const SpreadPixels<S>& p);
   void (*take)(const TakenPixels<S, S>& p);
   void (*takeWide)(const TakenPixels<S, Computed<S>>& p);

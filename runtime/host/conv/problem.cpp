@@ -218,6 +218,8 @@ Result<ConvKernel> ConvKernel::create(const ConvShape& given, ConvMethod method,
     cutForChannels(problem);
   else if (problem.method == ConvMethod::depthwise)
     cutForDepthwise(problem);
+  else if (problem.method == ConvMethod::winograd)
+    cutForWinograd(problem);
   else if (by_images)
     cutForImages(problem);
   else if (sumsPixelRows(shape, problem.method))

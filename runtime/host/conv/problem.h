@@ -104,13 +104,15 @@ struct ChannelsProblem {
 
 struct ConvProblem {
   ConvMethod method = ConvMethod::patches;
-  DirectProblem direct;              // where that is the method
-  ImagesCut images{};                // likewise
-  ChannelsProblem channels;          // likewise
-  DepthwiseCut depthwise{};          // likewise
-  ConvShape shape;                   // its type is that of the arithmetic
-  ConvShape correlation;             // correlationOf(shape)
-  std::optional<ConvShape> strided;  // subsampled: what is computed; `shape` is then what is left of it
+  DirectProblem direct;                  // where that is the method
+  ImagesCut images{};                    // likewise
+  ChannelsProblem channels;              // likewise
+  DepthwiseCut depthwise{};              // likewise
+  WinogradCut winograd{};                // likewise
+  std::vector<int32_t> winograd_places;  // of the pixels of a strip's rows as they are packed; -1: not
+  ConvShape shape;                       // its type is that of the arithmetic
+  ConvShape correlation;                 // correlationOf(shape)
+  std::optional<ConvShape> strided;      // subsampled: what is computed; `shape` is then what is left of it
   bool takes_pixels = false;         // likewise: each tile takes its pixels from the picture that has strides
   DataType storage = DataType::f32;  // of the operands in memory
   GemmBlocks blocks;
@@ -195,6 +197,8 @@ void cutForImages(ConvProblem& problem);
 void cutForChannels(ConvProblem& problem);
 /// The same for depthwise.
 void cutForDepthwise(ConvProblem& problem);
+/// The same for winograd.
+void cutForWinograd(ConvProblem& problem);
 
 /// Adds to what subsampledShape leaves of problem.strided the copies of pixels.
 void subsample(ConvProblem& problem);
@@ -225,6 +229,15 @@ ConvTile sumChannelsFilterTile(DataType storage);
 /// Depthwise: forward and the input's gradient, and the filter's.
 ConvTile depthwiseTile(DataType storage);
 ConvTile depthwiseFilterTile(DataType storage);
+/// By Winograd's filtering: the filter and the tiles of what is read, transformed, and the products of
+/// forward and the input's gradient; of the filter's gradient y's cotangent, the products and what they stand
+/// for.
+ConvTile winogradFilterTile(DataType storage);
+ConvTile winogradSourceTile(DataType storage);
+ConvTile winogradTile(DataType storage);
+ConvTile winogradCotangentTile(DataType storage);
+ConvTile winogradFilterProductsTile(DataType storage);
+ConvTile winogradFilterGradientTile(DataType storage);
 /// Adds up the parts of a range of elements of the filter's gradient.
 ConvTile sumFilterGradientTile(DataType storage);
 /// Converts a range of elements of the filter into the workspace; of 16-bit types alone.
