@@ -34,6 +34,7 @@ struct WinogradCut {
   int64_t part_tiles;           // the most that a part has
   int64_t channels;             // of the source, in whole vectors of 64 bytes
   int64_t lanes, blocks;        // channels of the result that are computed at once; how many times
+  int64_t turn_blocks, turns;   // blocks whose filters are in planes at once, in one turn after another
   int64_t rounds, round_parts;  // parts that are transformed at once, in one round after another
   int64_t splits;               // of a filter's gradient: sums over some parts of each round, then added up
 
@@ -42,18 +43,18 @@ struct WinogradCut {
   constexpr int64_t sourcePlane() const { return channels * part_tiles + kVector; }
   constexpr int64_t resultPlane() const { return lanes * part_tiles + kVector; }
   constexpr int64_t filterPlane() const { return lanes * channels + kVector; }
-  /// Of all blocks.
-  constexpr int64_t filterElements() const { return blocks * kWinogradPlanes * filterPlane(); }
-  /// Of a part: the source, and of a filter's gradient y's cotangent.
+  /// Of a turn.
+  constexpr int64_t filterElements() const { return turn_blocks * kWinogradPlanes * filterPlane(); }
+  /// Of a part: the source, and of a filter's gradient a turn's blocks of y's cotangent.
   constexpr int64_t sourceElements() const { return kWinogradPlanes * sourcePlane(); }
-  constexpr int64_t cotangentElements() const { return blocks * kWinogradPlanes * resultPlane(); }
+  constexpr int64_t cotangentElements() const { return turn_blocks * kWinogradPlanes * resultPlane(); }
 
   static constexpr int64_t kVector = 16;  // of f32
 };
 
 /// The correlation that is computed, of a filter's gradient the one whose filter it is.
 constexpr WinogradCut cutWinograd(const ConvShape& shape) {
-  constexpr int64_t kVector = WinogradCut::kVector, kSplitBytes = 5 << 18;
+  constexpr int64_t kVector = WinogradCut::kVector, kSplitBytes = 5 << 18, kTurnBytes = 5 << 20;
   const ConvShape s = correlationOf(shape);
   const bool to_filter = s.kind == ConvKind::filter_gradient;
   WinogradCut cut{};
@@ -74,6 +75,9 @@ constexpr WinogradCut cutWinograd(const ConvShape& shape) {
   const int64_t most = wide <= 1 ? 64 : wide <= 2 ? 32 : 16;
   cut.lanes = ceilToMultiple(evenConvPart(s.out_channels, most, kVector), kVector);
   cut.blocks = (s.out_channels + cut.lanes - 1) / cut.lanes;
+  const int64_t filter = kWinogradPlanes * cut.filterPlane() * 4;
+  cut.turn_blocks = evenConvPart(cut.blocks, std::max<int64_t>(1, kTurnBytes / filter), 1);
+  cut.turns = (cut.blocks + cut.turn_blocks - 1) / cut.turn_blocks;
   const int64_t part = cut.sourceElements() + (to_filter ? cut.cotangentElements() : 0);
   const int64_t at_once = std::clamp<int64_t>(kChannelsRoundBytes / (part * 4), 1, cut.parts);
   cut.rounds = (cut.parts + at_once - 1) / at_once;

@@ -42,14 +42,16 @@ constexpr ConvWork winogradWork(const ConvShape& shape) {
     addPart(last_tiles, 1);
   });
   constexpr int64_t kOfSource = 28, kOfResult = 22, kOfFilter = 25;  // vectors of a tile, and of a filter
-  work.vectors = all_tiles * (kOfSource * inputs + kOfResult * outputs) + kOfFilter * s.in_channels * outputs;
-  if (to_filter) work.vectors += cut.splits * vectorsOf(cut.filterElements(), s);
+  const int64_t filters = to_filter || cut.turns == 1 ? 1 : cut.rounds, sources = to_filter ? cut.turns : 1;
+  work.vectors = all_tiles * (kOfSource * inputs * sources + kOfResult * outputs) +
+                 kOfFilter * s.in_channels * outputs * filters;
+  if (to_filter) work.vectors += cut.turns * cut.splits * vectorsOf(cut.filterElements(), s);
   const int64_t strips = s.batch * cut.strips, pixels = 2 * cut.strip_rows * s.width.output;
   const int64_t read = (2 * cut.strip_rows + 2) * s.width.input;  // of a strip
   const bool flipped = s.kind == ConvKind::input_gradient;
-  work.squares = strips * (inputs * vectorsOf(std::min(read, s.inputPixels()), s) +
+  work.squares = strips * (inputs * sources * vectorsOf(std::min(read, s.inputPixels()), s) +
                            outputs * vectorsOf(std::min(pixels, s.outputPixels()), s)) +
-                 outputs * (flipped ? s.in_channels : vectorsOf(s.in_channels * s.taps(), s));
+                 outputs * filters * (flipped ? s.in_channels : vectorsOf(s.in_channels * s.taps(), s));
   work.tiles = to_filter ? kWinogradPlanes * cut.blocks : cut.parts * cut.blocks;
   return work;
 }

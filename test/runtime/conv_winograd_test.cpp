@@ -89,6 +89,25 @@ TEST(ConvWinograd, Rounds) {
   }
 }
 
+// Filters that are not in planes all at once, the last time fewer; and, behind, in several rounds.
+TEST(ConvWinograd, Turns) {
+  ConvShape shape = makeShape(3, 400, 290, padded(6), padded(5));
+  ASSERT_TRUE(countWindows(shape));
+  EXPECT_GT(cutWinograd(shape).turns, 1);
+  EXPECT_NE(cutWinograd(shape).blocks % cutWinograd(shape).turn_blocks, 0);
+  checkAll(shape, 61);
+  ConvShape rounds = makeShape(34, 1024, 70, padded(3), padded(3));
+  ASSERT_TRUE(countWindows(rounds));
+  EXPECT_GT(cutWinograd(rounds).turns, 1);
+  EXPECT_GT(cutWinograd(rounds).rounds, 1);
+  for (ConvKind kind : {ConvKind::forward, ConvKind::filter_gradient}) {
+    rounds.kind = kind;
+    GuardedConv<float> problem(rounds, 62, kMethod);
+    run(rounds, problem, 2, 1);
+    EXPECT_EQ(problem.firstError(), "");
+  }
+}
+
 TEST(ConvWinograd, RandomShapes) {
   std::mt19937_64 random(9);
   auto upTo = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); };

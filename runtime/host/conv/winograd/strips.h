@@ -32,14 +32,27 @@ inline int64_t tilesOf(const WinogradCut& cut, int64_t batch, int64_t part) {
   return tiles;
 }
 
-/// Channels of a block of the result, and the lanes that they have.
+/// Channels of a block of the result, and the lanes that they have; none of one behind the last, which the
+/// last turn may have.
 struct WinogradBlock {
+  int64_t place;  // in its turn
   int64_t first, results, lanes;
 
-  WinogradBlock(const WinogradCut& cut, int64_t block, int64_t all)
-      : first(block * cut.lanes),
-        results(std::min(cut.lanes, all - first)),
+  WinogradBlock(const WinogradCut& cut, int64_t turn, int64_t at, int64_t all)
+      : place(at),
+        first((turn * cut.turn_blocks + at) * cut.lanes),
+        results(std::clamp<int64_t>(all - first, 0, cut.lanes)),
         lanes(ceilToMultiple(results, WinogradCut::kVector)) {}
+};
+
+/// Tiles of a block in a part count a turn's blocks first, then a round's parts, then rounds, then turns.
+struct WinogradPlace {
+  int64_t block, part, turn;  // the block in its turn
+
+  WinogradPlace(const WinogradCut& cut, int64_t tile)
+      : block(tile % cut.turn_blocks),
+        part(tile / cut.turn_blocks % (cut.round_parts * cut.rounds)),
+        turn(tile / (cut.turn_blocks * cut.round_parts * cut.rounds)) {}
 };
 
 /// The most elements of the pixels that a strip of y has, or its cotangent.

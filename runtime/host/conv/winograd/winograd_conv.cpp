@@ -9,14 +9,17 @@ namespace {
 
 constexpr int64_t kVector = WinogradCut::kVector, kTaps = 9;
 
-/// A block of the result's channels of a vector of those that are summed up. Tiles count such vectors first.
+/// A block of the result's channels of a vector of those that are summed up. Tiles count such vectors first,
+/// then a turn's blocks, then turns.
 template <typename S>
 void computeFilterTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
   using T = Computed<S>;
   alignas(64) T taps[kVector * kTaps * 64];
   const ConvShape& s = problem.correlation;
   const WinogradCut& cut = problem.winograd;
-  const WinogradBlock block(cut, tile / cut.vectors(), s.out_channels);
+  const int64_t number = tile / cut.vectors();
+  const WinogradBlock block(cut, number / cut.turn_blocks, number % cut.turn_blocks, s.out_channels);
+  if (block.results == 0) return;
   const int64_t channel = tile % cut.vectors() * kVector;
   const int64_t channels = std::min(kVector, s.in_channels - channel), row = problem.shape.patchRows();
   const S* filter = static_cast<const S*>(operands.b);
@@ -29,8 +32,8 @@ void computeFilterTile(const ConvProblem& problem, const ConvOperands& operands,
     for (int64_t i = 0; i < channels; ++i)
       kernels.transpose({block.results, kTaps, filter + (channel + i) * row + block.first * kTaps, kTaps,
                          taps + i * kTaps * block.lanes, block.lanes});
-  T* planes = static_cast<T*>(operands.workspace) +
-              tile / cut.vectors() * kWinogradPlanes * cut.filterPlane() + channel * block.lanes;
+  T* planes = static_cast<T*>(operands.workspace) + block.place * kWinogradPlanes * cut.filterPlane() +
+              channel * block.lanes;
   problem.patch_kernels->of<S>().winograd.filter({.count = channels,
                                                   .lanes = block.lanes,
                                                   .taps = flipped ? taps + (kTaps - 1) * block.lanes : taps,
@@ -46,19 +49,17 @@ class WinogradTile {
  public:
   using T = Computed<S>;
 
-  /// Tiles count blocks first, then parts, then rounds.
-  WinogradTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile)
+  WinogradTile(const ConvProblem& problem, const ConvOperands& operands, const WinogradPlace& place)
       : problem_(problem),
         operands_(operands),
         s_(problem.correlation),
         cut_(problem.winograd),
-        block_number_(tile % cut_.blocks),
-        part_(tile / cut_.blocks),
-        block_(cut_, block_number_, s_.out_channels),
+        part_(place.part),
+        block_(cut_, place.turn, place.block, s_.out_channels),
         tiles_(tilesOf(cut_, s_.batch, part_)) {}
 
   void compute() {
-    if (tiles_ == 0) return;  // of the last round, which may have fewer parts
+    if (tiles_ == 0 || block_.results == 0) return;  // of the last round, or of the last turn
     alignas(64) T sums[kWinogradPlanes * (64 * kWinogradTiles + kVector)];
     alignas(64) T pixels[kWinogradPixels];
     multiply(sums);
@@ -73,7 +74,7 @@ class WinogradTile {
                   std::min(kVector, s_.in_channels - i * kVector)};
     const T* filter = static_cast<const T*>(operands_.workspace);
     const T* source = filter + winogradFilters(cut_) + part_ % cut_.round_parts * cut_.sourceElements();
-    filter += block_number_ * kWinogradPlanes * cut_.filterPlane();
+    filter += block_.place * kWinogradPlanes * cut_.filterPlane();
     for (int64_t plane = 0; plane < kWinogradPlanes; ++plane)
       problem_.patch_kernels->of<S>().channels.termsAlong({.rows = tiles_,
                                                            .columns = block_.lanes,
@@ -118,14 +119,14 @@ class WinogradTile {
   const ConvOperands& operands_;
   const ConvShape& s_;
   const WinogradCut& cut_;
-  int64_t block_number_, part_;
+  int64_t part_;
   WinogradBlock block_;
   int64_t tiles_;
 };
 
 template <typename S>
 void computeWinogradTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
-  WinogradTile<S>(problem, operands, tile).compute();
+  WinogradTile<S>(problem, operands, WinogradPlace(problem.winograd, tile)).compute();
 }
 
 }  // namespace

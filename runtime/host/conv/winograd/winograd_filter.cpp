@@ -16,17 +16,19 @@ T* cotangentsOf(const WinogradCut& cut, const ConvOperands& operands, int64_t pa
          part % cut.round_parts * cut.cotangentElements();
 }
 
-/// A block of y's channels in a part of the pictures. Tiles count blocks first, then parts, then rounds.
+/// A block of y's channels in a part of the pictures.
 template <typename S>
 void computeCotangentTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
   using T = Computed<S>;
   alignas(64) T pixels[kWinogradPixels];
   const ConvShape& s = problem.shape;
   const WinogradCut& cut = problem.winograd;
-  const int64_t number = tile % cut.blocks, part = tile / cut.blocks, width = s.width.output;
-  const WinogradBlock block(cut, number, s.out_channels);
-  T* planes = cotangentsOf<T>(cut, operands, part) + number * kWinogradPlanes * cut.resultPlane();
-  forEachStrip(cut, s.batch, part, [&](const WinogradStrip& strip) {
+  const WinogradPlace place(cut, tile);
+  const int64_t width = s.width.output;
+  const WinogradBlock block(cut, place.turn, place.block, s.out_channels);
+  if (block.results == 0) return;
+  T* planes = cotangentsOf<T>(cut, operands, place.part) + block.place * kWinogradPlanes * cut.resultPlane();
+  forEachStrip(cut, s.batch, place.part, [&](const WinogradStrip& strip) {
     const int64_t rows = std::min(2 * strip.rows, s.height.output - 2 * strip.row);
     const S* from = static_cast<const S*>(operands.a) +
                     (strip.image * s.out_channels + block.first) * s.outputPixels() + 2 * strip.row * width;
@@ -56,11 +58,12 @@ class ProductsTile {
       : problem_(problem),
         s_(problem.shape),
         cut_(problem.winograd),
-        block_(cut_, tile / kWinogradPlanes % cut_.blocks, s_.out_channels) {
-    const int64_t place = tile % (kWinogradPlanes * cut_.blocks);
-    tile /= kWinogradPlanes * cut_.blocks;
+        block_(cut_, tile / (kWinogradPlanes * cut_.turn_blocks * cut_.splits * cut_.rounds),
+               tile / kWinogradPlanes % cut_.turn_blocks, s_.out_channels) {
+    const int64_t place = tile % (kWinogradPlanes * cut_.turn_blocks);
+    tile /= kWinogradPlanes * cut_.turn_blocks;
     const int64_t split = tile % cut_.splits;
-    round_ = tile / cut_.splits;
+    round_ = tile / cut_.splits % cut_.rounds;
     const int64_t parts = std::min(cut_.round_parts, cut_.parts - round_ * cut_.round_parts);
     first_ = parts * split / cut_.splits, end_ = parts * (split + 1) / cut_.splits;
     T* workspace = static_cast<T*>(operands.workspace);
@@ -70,6 +73,7 @@ class ProductsTile {
   }
 
   void compute() const {
+    if (block_.results == 0) return;
     if (round_ == 0 && first_ == end_) std::fill_n(sums_, s_.in_channels * block_.lanes, T(0));
     for (int64_t channel = 0; channel < s_.in_channels; channel += kVector)
       for (int64_t first = first_; first < end_; first += kMostTerms) addParts(channel, first);
@@ -125,7 +129,8 @@ void addSplits(const WinogradCut& cut, T* planes, int64_t count) {
     }
 }
 
-/// A vector of x's channels of a block of y's. Tiles count such vectors first.
+/// A vector of x's channels of a block of y's. Tiles count such vectors first, then a turn's blocks, then
+/// turns.
 template <typename S>
 void computeGradientTile(const ConvProblem& problem, const ConvOperands& operands, int64_t tile) {
   using T = Computed<S>;
@@ -133,9 +138,10 @@ void computeGradientTile(const ConvProblem& problem, const ConvOperands& operand
   const ConvShape& s = problem.shape;
   const WinogradCut& cut = problem.winograd;
   const int64_t number = tile / cut.vectors(), channel = tile % cut.vectors() * kVector;
-  const WinogradBlock block(cut, number, s.out_channels);
+  const WinogradBlock block(cut, number / cut.turn_blocks, number % cut.turn_blocks, s.out_channels);
+  if (block.results == 0) return;
   const int64_t channels = std::min(kVector, s.in_channels - channel);
-  T* planes = static_cast<T*>(operands.workspace) + number * kWinogradPlanes * cut.filterPlane() +
+  T* planes = static_cast<T*>(operands.workspace) + block.place * kWinogradPlanes * cut.filterPlane() +
               channel * block.lanes;
   addSplits(cut, planes, channels * block.lanes);
   problem.patch_kernels->of<S>().winograd.gradient({.count = channels,

@@ -97,33 +97,80 @@ void computeSourceTile(const ConvProblem& problem, const ConvOperands& operands,
 
 }  // namespace
 
-void cutForWinograd(ConvProblem& problem) {
-  const ConvShape& s = problem.shape;
-  const WinogradCut& cut = problem.winograd = cutWinograd(s);
-  problem.winograd_places = placesOf(problem.correlation, cut);
-  const bool to_filter = s.kind == ConvKind::filter_gradient;
-  const DataType type = s.type, storage = problem.storage;
-  auto doubled = [](int64_t number) { return static_cast<double>(number); };
-  const int64_t filters = cut.blocks * cut.vectors();
-  const double filter_ns = convTileNs(0, 4 * doubled(kWinogradPlanes * cut.lanes * kVector), type);
-  if (!to_filter) problem.phases.push_back({winogradFilterTile(storage), filters, filter_ns});
-  const double tiles = doubled(cut.part_tiles);
-  const int64_t sources = cut.round_parts * cut.vectors(), parts = cut.round_parts * cut.blocks;
-  const int64_t products = to_filter ? cut.splits * cut.blocks * kWinogradPlanes : parts;
-  const double flops = 2 * doubled(cut.round_parts * cut.blocks) * doubled(kWinogradPlanes * cut.channels) *
-                       doubled(cut.lanes) * tiles / doubled(products);
-  for (int64_t round = 0; round < cut.rounds; ++round) {
-    problem.phases.push_back({winogradSourceTile(storage), sources,
-                              convTileNs(0, 2 * doubled(kWinogradPlanes * kVector) * tiles, type),
-                              round * sources});
-    if (to_filter)
-      problem.phases.push_back({winogradCotangentTile(storage), parts,
-                                convTileNs(0, 2 * doubled(kWinogradPlanes * cut.lanes) * tiles, type),
-                                round * parts});
-    problem.phases.push_back({to_filter ? winogradFilterProductsTile(storage) : winogradTile(storage),
-                              products, convTileNs(flops, 0, type), round * products});
+namespace {
+
+double asDouble(int64_t number) { return static_cast<double>(number); }
+
+/// The phases of a problem that is cut, and what their tiles take.
+class Phases {
+ public:
+  explicit Phases(ConvProblem& problem) : problem_(problem), cut_(problem.winograd) {}
+
+  void filters(ConvTile compute, int64_t turn) {
+    const int64_t tiles = cut_.turn_blocks * cut_.vectors();
+    add(compute, tiles, turn, packedNs(4 * kWinogradPlanes * cut_.lanes * kVector));
   }
-  if (to_filter) problem.phases.push_back({winogradFilterGradientTile(storage), filters, filter_ns});
+  void sources(int64_t round) {
+    add(winogradSourceTile(problem_.storage), cut_.round_parts * cut_.vectors(), round,
+        packedNs(2 * kWinogradPlanes * kVector * cut_.part_tiles));
+  }
+  void cotangents(int64_t turn, int64_t round) {
+    add(winogradCotangentTile(problem_.storage), cut_.round_parts * cut_.turn_blocks,
+        turn * cut_.rounds + round, packedNs(2 * kWinogradPlanes * cut_.lanes * cut_.part_tiles));
+  }
+  void products(ConvTile compute, int64_t tiles, int64_t turn, int64_t round) {
+    const double all = 2 * asDouble(cut_.round_parts * cut_.turn_blocks * kWinogradPlanes) *
+                       asDouble(cut_.channels * cut_.lanes) * asDouble(cut_.part_tiles);
+    add(compute, tiles, turn * cut_.rounds + round,
+        convTileNs(all / asDouble(tiles), 0, problem_.shape.type));
+  }
+
+ private:
+  double packedNs(int64_t elements) const { return convTileNs(0, asDouble(elements), problem_.shape.type); }
+  void add(ConvTile compute, int64_t tiles, int64_t number, double ns) {
+    problem_.phases.push_back({compute, tiles, ns, number * tiles});
+  }
+
+  ConvProblem& problem_;
+  const WinogradCut& cut_;
+};
+
+/// A filter that has several turns is transformed anew in each round: that takes less than what it would wait
+/// for in memory.
+void addCorrelation(const ConvProblem& problem, Phases phases) {
+  const WinogradCut& cut = problem.winograd;
+  for (int64_t round = 0; round < cut.rounds; ++round) {
+    phases.sources(round);
+    for (int64_t turn = 0; turn < cut.turns; ++turn) {
+      if (round == 0 || cut.turns > 1) phases.filters(winogradFilterTile(problem.storage), turn);
+      phases.products(winogradTile(problem.storage), cut.round_parts * cut.turn_blocks, turn, round);
+    }
+  }
+}
+
+/// Sources are transformed anew in each turn.
+void addFilterGradient(const ConvProblem& problem, Phases phases) {
+  const WinogradCut& cut = problem.winograd;
+  for (int64_t turn = 0; turn < cut.turns; ++turn) {
+    for (int64_t round = 0; round < cut.rounds; ++round) {
+      phases.sources(round);
+      phases.cotangents(turn, round);
+      phases.products(winogradFilterProductsTile(problem.storage),
+                      cut.splits * cut.turn_blocks * kWinogradPlanes, turn, round);
+    }
+    phases.filters(winogradFilterGradientTile(problem.storage), turn);
+  }
+}
+
+}  // namespace
+
+void cutForWinograd(ConvProblem& problem) {
+  problem.winograd = cutWinograd(problem.shape);
+  problem.winograd_places = placesOf(problem.correlation, problem.winograd);
+  if (problem.shape.kind == ConvKind::filter_gradient)
+    addFilterGradient(problem, Phases(problem));
+  else
+    addCorrelation(problem, Phases(problem));
 }
 
 ConvTile winogradSourceTile(DataType storage) {
