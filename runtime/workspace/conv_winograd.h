@@ -54,7 +54,8 @@ struct WinogradCut {
 
 /// The correlation that is computed, of a filter's gradient the one whose filter it is.
 constexpr WinogradCut cutWinograd(const ConvShape& shape) {
-  constexpr int64_t kVector = WinogradCut::kVector, kSplitBytes = 5 << 18, kTurnBytes = 5 << 20;
+  constexpr int64_t kVector = WinogradCut::kVector, kSplitBytes = 5 << 18, kTurnBytes = 5 << 20,
+                    kLeastRoundBytes = 1 << 18;
   const ConvShape s = correlationOf(shape);
   const bool to_filter = s.kind == ConvKind::filter_gradient;
   WinogradCut cut{};
@@ -79,7 +80,11 @@ constexpr WinogradCut cutWinograd(const ConvShape& shape) {
   cut.turn_blocks = evenConvPart(cut.blocks, std::max<int64_t>(1, kTurnBytes / filter), 1);
   cut.turns = (cut.blocks + cut.turn_blocks - 1) / cut.turn_blocks;
   const int64_t part = cut.sourceElements() + (to_filter ? cut.cotangentElements() : 0);
-  const int64_t at_once = std::clamp<int64_t>(kChannelsRoundBytes / (part * 4), 1, cut.parts);
+  // Of small pictures about as much as they take themselves.
+  const int64_t read =
+      s.batch * (s.in_channels * s.inputPixels() + (to_filter ? s.out_channels * s.outputPixels() : 0));
+  const int64_t round = std::clamp<int64_t>(read * 4, kLeastRoundBytes, kChannelsRoundBytes);
+  const int64_t at_once = std::clamp<int64_t>(round / (part * 4), 1, cut.parts);
   cut.rounds = (cut.parts + at_once - 1) / at_once;
   // As many parts for each of two threads.
   cut.round_parts = (cut.parts + cut.rounds - 1) / cut.rounds;
