@@ -27,9 +27,8 @@ inline constexpr int64_t kMostWinogradChannels = 2048;
 
 /// What a correlation reads is its source. Tiles of a part lie one behind the other, row by row.
 struct WinogradCut {
-  int64_t rows, columns;  // tiles of a picture
-  int64_t strip_rows,
-      strips;  // rows of tiles of a picture that are transformed at once; the last may be lower
+  int64_t rows, columns;        // tiles of a picture
+  int64_t strip_rows, strips;   // rows of them that are transformed at once; the last strip may have fewer
   int64_t part_strips, parts;   // strips of a product, over all pictures; the last part may have fewer
   int64_t part_tiles;           // the most that a part has
   int64_t channels;             // of the source, in whole vectors of 64 bytes
