@@ -60,13 +60,19 @@ Result<int64_t> runLength(const std::string& path, std::span<const InputSpec> in
 bool looksWider(std::string_view bytes) {
   constexpr size_t kLeastWords = 64, kMostWords = size_t{1} << 16;
   const size_t words = std::min(bytes.size() / 2, kMostWords);
-  int greatest[2] = {0, 0};  // of even places, of odd ones
+  int greatest = 0;                    // at odd places
+  size_t others_than_0 = 0, wide = 0;  // at even places: of int64 half of them are 0
   for (size_t i = 0; i < words; ++i) {
     const int word = static_cast<uint8_t>(bytes[2 * i]) | static_cast<uint8_t>(bytes[2 * i + 1]) << 8;
-    greatest[i % 2] = std::max(greatest[i % 2], word);
+    if (i % 2 == 1) {
+      greatest = std::max(greatest, word);
+    } else {
+      others_than_0 += word != 0;
+      wide += word >= 256;
+    }
   }
-  return words >= kLeastWords &&
-         (greatest[1] == 0 ? greatest[0] > 0 : greatest[1] < 16 && greatest[0] >= 4096);
+  if (words < kLeastWords) return false;
+  return greatest == 0 ? others_than_0 >= words / 8 : greatest < 16 && wide >= words / 8;
 }
 
 }  // namespace

@@ -130,7 +130,8 @@ TEST(Tokens, WarnsOfWiderOnes) {
   EXPECT_EQ(warnings(numbersOf(8, 7, 500)), wide);
   EXPECT_EQ(warnings(numbersOf(4, 7, 1280)), wide);  // up to 127,000
   for (const std::string& plain : {numbersOf(2, 0, 1), numbersOf(2, 50000, 3), numbersOf(2, 5, 0),
-                                   std::string(400, '\0'), numbersOf(4, 0, 1).substr(0, 100)})
+                                   std::string(400, '\0'), std::string(400, '\0') + "\xff\xff",
+                                   numbersOf(2, 3, 0) + "\xff\xff", numbersOf(4, 0, 1).substr(0, 100)})
     EXPECT_EQ(warnings(plain), std::vector<std::string>());
 }
 
