@@ -51,7 +51,7 @@ void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_bat
   cli.addInt("checkpoint-every", &options.checkpoint_every, "N",
              "steps between them; without it after each epoch")
       .range(1);
-  cli.addInt("keep", &options.keep, "N", "how many checkpoints stay").range(1);
+  cli.addInt("keep", &options.keep, "N", "how many checkpoints stay; 3 if it is not given").range(1);
   cli.addBool("resume", &options.resume, "go on from the newest checkpoint in --checkpoint-dir");
   cli.addString("log-dir", &options.log_dir, "DIR",
                 "write metrics.jsonl (unless --metrics names another file), command.txt and plan.json there");
@@ -101,9 +101,11 @@ std::string findMisuse(const TrainOptions& options) {
     if (!parsed.ok()) return std::string(name) + ": " + parsed.message();
   }
   if (Status device = checkDeviceName(options.device); !device.ok()) return "--device: " + device.message();
-  if (options.checkpoint_dir.empty() && (options.resume || options.checkpoint_every))
-    return std::string(options.resume ? "--resume" : "--checkpoint-every") +
-           " needs --checkpoint-dir=DIR: where are the checkpoints?";
+  for (auto [name, given] : {std::pair("--resume", options.resume),
+                             {"--checkpoint-every", options.checkpoint_every.has_value()},
+                             {"--keep", options.keep.has_value()}})
+    if (given && options.checkpoint_dir.empty())
+      return std::string(name) + " needs --checkpoint-dir=DIR: where are the checkpoints?";
   return "";
 }
 

@@ -32,7 +32,7 @@ struct TrainOptions {
   std::string save_trained;                 // those that are not frozen; empty: not
   std::string checkpoint_dir;               // empty: no checkpoints
   std::optional<int64_t> checkpoint_every;  // steps; none: after each epoch
-  int64_t keep = 3;
+  std::optional<int64_t> keep;              // checkpoints that stay; none: 3
   bool resume = false;
   std::string log_dir;               // empty: no log folder
   std::optional<int64_t> log_every;  // steps between lines; none: 100, or the bar alone on a terminal

@@ -213,7 +213,8 @@ Status Trainer::openOutputs() {
 
 Status Trainer::openCheckpoints() {
   if (options_.checkpoint_dir.empty()) return okStatus();
-  GPUC_ASSIGN_OR_RETURN(checkpoints_, CheckpointWriter::open(options_.checkpoint_dir, options_.keep, facts_));
+  GPUC_ASSIGN_OR_RETURN(checkpoints_,
+                        CheckpointWriter::open(options_.checkpoint_dir, options_.keep.value_or(3), facts_));
   if (!folder_lock_) {  // the folder was not there before
     GPUC_ASSIGN_OR_RETURN(folder_lock_, claimFolder(options_.checkpoint_dir, options_.resume));
   }

@@ -344,6 +344,7 @@ TEST_F(Train, ErrorsAreOneLineAndHaveTheirExitCode) {
   expectError(2, "--epochs=0", "--epochs");
   expectError(2, "--resume", "--resume needs --checkpoint-dir=DIR");
   expectError(2, "--checkpoint-every=3", "--checkpoint-every needs --checkpoint-dir=DIR");
+  expectError(2, "--keep=2", "--keep needs --checkpoint-dir=DIR");
   expectError(2, "--eval-data=idy:x", "--eval-data: data 'idy:x': unknown kind 'idy'");
   expectError(2, "--last-batch=keep", "--last-batch");
   expectError(2, "--step=1", "--steps");
