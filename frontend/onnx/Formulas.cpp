@@ -102,8 +102,10 @@ Tensor scatterInto(const Tensor &x, const Tensor &indices, const Tensor &updates
   Tensor isHit = compare("gt", hits, 0);
   Tensor sum = scatterAdd(like(x, 0), indices, updates);
   Tensor mean = sum / select(isHit, cast(hits, x.type()), like(x, 1));
-  // As it stands in forward; of the gradient each update has all, as in PyTorch.
-  Tensor put = x.isFloat() ? sum + unary("stop_gradient", mean - sum) : mean;
+  // As it stands in forward; of the gradient each update has all, as in PyTorch. An infinite one is its own
+  // mean.
+  Tensor rest = select(compare("eq", mean, sum), like(mean, 0), mean - sum);
+  Tensor put = x.isFloat() ? sum + unary("stop_gradient", rest) : mean;
   return select(isHit, put, x);
 }
 

@@ -71,13 +71,15 @@ void lowerExtreme(OpScope &op, bool largest) {
   op.output(reshape(cast(index, DataType::i64), op.shape()), 1);
 }
 
-/// max + log Σ exp(x - max).
+/// max + log Σ exp(x - max), and without that max where it is infinite, as of a row that is all -inf.
 void lowerLogSumExp(OpScope &op) {
   Tensor x = op.tensor("self");
   if (!x)
     return;
   const Shape dims = dimsOf(op, x);
   Tensor most = reduce("reduce_max", unary("stop_gradient", x), dims, /*keep=*/true);
+  Tensor isInfinite = compare("eq", unary("abs", most), std::numeric_limits<double>::infinity());
+  most = select(isInfinite, like(most, 0), most);
   Tensor sum = reduce("sum", unary("exp", x - most), dims, /*keep=*/true);
   op.output(reshape(most + unary("log", sum), op.shape()));
 }

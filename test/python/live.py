@@ -449,6 +449,10 @@ OPS = {
     "gather": (lambda a: a.gather(1, torch.tensor([[0, 3, 3], [1, 2, 0]])) + a.gather(0, torch.tensor([[2, 0, 1], [0, 0, 2]])), (3, 4)),
     "scatter": (lambda a, b: a.scatter(1, torch.tensor([[1, 0], [2, 2]]), 7.0).sum(0) + a.scatter(0, torch.tensor([[1, 2, 0, 1], [0, 1, 1, 2]]), b)
                 + a.scatter_add(0, torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0]]), b) * 2, (3, 4), (2, 4)),
+    "infinities": (lambda a: F.pad(a, (1, 1), value=-math.inf).scatter(1, torch.tensor([[1], [0], [2]]), -math.inf).softmax(1)
+                   + F.pad(a, (1, 1), value=-math.inf).index_fill(1, torch.tensor([0, 2]), -math.inf).softmax(1)
+                   + a.index_put((torch.tensor([0, 0]), torch.tensor([1, 1])), torch.tensor(math.inf).double()).clamp(max=3).sum()
+                   + F.pad(a, (0, 0, 1, 0), value=-math.inf).logsumexp(1).clamp(min=-9).sum(), (3, 2)),
     "index_put": (lambda a, b: a.index_put((torch.tensor([0, -1]), torch.tensor([1, 2])), b[0, :2])
                   + a.index_put((torch.tensor([1, 1]),), b, accumulate=True) * 2 + a.index_put((a > 0,), b.sum())
                   + a.index_put((torch.tensor([2, 2]),), b[:1].repeat(2, 1)), (3, 4), (2, 4)),
