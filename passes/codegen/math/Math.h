@@ -14,7 +14,8 @@ namespace gpuc::codegen {
 Expr emitExp(Expr x);
 /// exp(x + correction) for a correction far below 1 (null: none).
 Expr emitExpOfSum(Expr x, Expr correction);
-/// exp(-x) for x >= 0, the same bits by fewer operations.
+/// exp(-x) for x >= 0 as a part of something else: by fewer operations, up to 1.1 units in the last place
+/// off.
 Expr emitExpOfMinus(Expr x);
 Expr emitExpm1(Expr x);
 Expr emitSigmoid(Expr x);

@@ -1,8 +1,8 @@
 //===- MathExp.cpp - exp, expm1, sigmoid, tanh ------------------------------===//
 //
 // exp(x) = 2^n · exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2 [Tang 1989; Cody and Waite for ln 2 in
-// two parts]. exp(r) is its Taylor polynomial: in f32 of degree 8 (truncation below 2^-30), in f64 of degree
-// 13 (below 2^-57).
+// two parts]. exp(r) is a polynomial: in f32 the minimax one of degree 7 (within 2^-34), or of degree 6
+// (within 2^-28) where more is rounded behind it; in f64 Taylor's of degree 13 (truncation below 2^-57).
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,14 +38,29 @@ static Reduced reduceByLn2(Expr x, int factor = 1, int bias = 0) {
   return {bitsOf(shifted) - bitsOf(shifter), rest};
 }
 
-/// (exp(unit · r) - 1) / unit = r + r² · Σ unit^(k+1) · r^k / (k+2)!
-static Expr expm1OfRest(Expr r, int unit = 1) {
-  static const double inverseFactorials[] = {
-      1.0 / 2,     1.0 / 6,      1.0 / 24,      1.0 / 120,      1.0 / 720,       1.0 / 5040,
-      1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
+/// Whether exp is the result, or 1 is taken away from it; or something else is computed of it, to which the
+/// sixteenth of a last place that the shorter polynomial of f32 may be off makes no difference.
+enum class Last { Exp, Further };
+
+/// P of exp(r) = 1 + r + r² · P(r), from its first coefficient on.
+static llvm::ArrayRef<double> coefficientsOfRest(Expr r, Last last) {
+  static const double taylor[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
+                                  1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
+                                  1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
+  static const double longer[] = {0.5000000067839648,   0.16666665867007366,  0.04166629436466839,
+                                  0.008333497341210257, 0.001394470356843437, 0.00019790297919826172};
+  static const double shorter[] = {0.4999999343211973, 0.1666652039905423, 0.04166839078555061,
+                                   0.008368745107822432, 0.001381454007529121};
+  if (r.bitWidth() == 64)
+    return taylor;
+  return last == Last::Exp ? llvm::ArrayRef(longer) : llvm::ArrayRef(shorter);
+}
+
+/// (exp(unit · r) - 1) / unit = r + r² · Σ unit^(k+1) · P[k] · r^k.
+static Expr expm1OfRest(Expr r, Last last = Last::Exp, int unit = 1) {
   llvm::SmallVector<double> tail;
   double power = unit;
-  for (double coefficient : llvm::ArrayRef(inverseFactorials).take_front(r.bitWidth() == 64 ? 12 : 7))
+  for (double coefficient : coefficientsOfRest(r, last))
     tail.push_back(coefficient * power), power *= unit;
   return fma(r * r, horner(r, tail), r);
 }
@@ -75,7 +90,7 @@ static Expr normalExp(Expr x, int sign) {
   int bias = normalBias(x);
   Reduced reduced = reduceByLn2(x, sign, bias);
   Expr scale = powerOfTwo(reduced.exponent + reduced.exponent.integer(bias));
-  return fma(scale, expm1OfRest(reduced.rest), scale);
+  return fma(scale, expm1OfRest(reduced.rest, Last::Further), scale);
 }
 
 /// It is the factor 2^-bias that rounds.
@@ -110,7 +125,7 @@ Expr emitSigmoid(Expr x) {
 Expr emitTanh(Expr x) {
   Expr magnitude = abs(x), high = x.real(20); // beyond: 1
   Reduced reduced = reduceByLn2(select(less(high, magnitude), high, magnitude), -2, 1);
-  Expr fraction = expm1OfRest(reduced.rest, 2);
+  Expr fraction = expm1OfRest(reduced.rest, Last::Exp, 2);
   Expr scale = powerOfTwo(reduced.exponent + reduced.exponent.integer(1)); // 2^(n+1)
   Expr one = x.real(1);
   Expr numerator = fma(-scale, fraction, fma(scale, x.real(-0.5), one));
