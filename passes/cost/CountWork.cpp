@@ -85,8 +85,10 @@ void countMatmul(MatmulShape shape, Work &work) {
 //===----------------------------------------------------------------------===//
 
 Family familyOf(const ConvShape &shape, ConvMethod method) {
-  const bool direct =
-      method != ConvMethod::patches && method != ConvMethod::by_channels && method != ConvMethod::winograd;
+  if (method == ConvMethod::winograd)
+    return shape.kind == ConvKind::filter_gradient ? Family::winogradConvFilterGradient
+                                                   : Family::winogradConv;
+  const bool direct = method != ConvMethod::patches && method != ConvMethod::by_channels;
   switch (shape.kind) {
   case ConvKind::forward:
     return direct ? Family::directConv : Family::conv;

@@ -67,6 +67,8 @@ HostRates typicalRates() {
   set({Family::conv, Family::convInputGradient, Family::convFilterGradient},
       {{Unit::row, 5}, {Unit::strided, 1}});
   set({Family::directConvFilterGradient}, {{Unit::row, 10}});
+  set({Family::winogradConv, Family::winogradConvFilterGradient},
+      {{Unit::command, 300}, {Unit::flop, 0.009}, {Unit::packed, 0.05}, {Unit::stored, 0.1}, {Unit::row, 3}});
   set({Family::attention, Family::attentionGradient}, {{Unit::command, 100},
                                                        {Unit::row, 5},
                                                        {Unit::exponential, 0.25},

@@ -18,6 +18,8 @@ llvm::StringRef nameOf(Family family) {
                                                    "direct_conv_input_gradient",
                                                    "direct_conv_filter_gradient",
                                                    "direct_conv_filter_gradient_by_outputs",
+                                                   "winograd_conv",
+                                                   "winograd_conv_filter_gradient",
                                                    "attention",
                                                    "attention_gradient",
                                                    "other"};

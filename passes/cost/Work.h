@@ -29,6 +29,8 @@ enum class Family : uint8_t {
   directConvInputGradient,
   directConvFilterGradient,          ///< Lanes run along rows,
   directConvFilterGradientByOutputs, ///< or along the outputs.
+  winogradConv,                      ///< Of forward and the input's gradient.
+  winogradConvFilterGradient,
   attention,
   attentionGradient,
   other, ///< Copies and the like.
