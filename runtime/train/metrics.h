@@ -15,9 +15,9 @@ namespace gpuc {
 struct StepEvent {
   int64_t step = 0;
   int64_t epoch = 0;
-  std::optional<double> loss;  // the mean over the global batch
-  std::optional<Number> lr;
-  std::optional<Number> grad_norm;  // of the whole gradient, before clipping
+  std::optional<double> loss = std::nullopt;  // the mean over the global batch
+  std::optional<Number> lr = std::nullopt;
+  std::optional<Number> grad_norm = std::nullopt;  // of the whole gradient, before clipping
   Number loss_scale = {1.0, false};
   bool skipped = false;
   double samples_per_s = 0;
@@ -29,20 +29,20 @@ struct StepEvent {
 struct EvalEvent {
   int64_t step = 0;
   int64_t epoch = 0;
-  std::optional<double> loss;
-  std::optional<double> accuracy;  // correct predictions / all, from 0 to 1
+  std::optional<double> loss = std::nullopt;
+  std::optional<double> accuracy = std::nullopt;  // correct predictions / all, from 0 to 1
 };
 
 /// Training has reached its end.
 struct EndEvent {
   int64_t step = 0;
   int64_t epoch = 0;
-  int64_t steps = 0;               // all of them, resumed runs included
-  int64_t epochs = 0;              // complete ones
-  double wall_s = 0;               // of this process, evaluation and checkpoints included
-  double samples_per_s = 0;        // of this process's training steps alone
-  std::optional<double> loss;      // of the last evaluation; of the last step if there is none
-  std::optional<double> accuracy;  // of the last evaluation
+  int64_t steps = 0;                              // all of them, resumed runs included
+  int64_t epochs = 0;                             // complete ones
+  double wall_s = 0;                              // of this process, evaluation and checkpoints included
+  double samples_per_s = 0;                       // of this process's training steps alone
+  std::optional<double> loss = std::nullopt;      // of the last evaluation; of the last step if there is none
+  std::optional<double> accuracy = std::nullopt;  // of the last evaluation
 };
 
 /// The text of one line. Numbers are the shortest decimals that read back to the same bits (of f32 where it

@@ -236,7 +236,7 @@ TEST(Attention, FarScoresHaveNoCotangents) {
   runWhole(kernelFor(shape), problem.operands());
   int64_t zeros = 0;
   for (auto* tensor : {&problem.query_cotangent, &problem.key_cotangent, &problem.value_cotangent})
-    for (size_t i = 0; i < tensor->data.size(); ++i) {
+    for (int64_t i = 0; i < tensor->data.size(); ++i) {
       const float value = tensor->data.data()[i];
       zeros += value == 0;
       EXPECT_TRUE(value == 0 || std::abs(value) > 1e-30F) << value;
