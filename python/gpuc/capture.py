@@ -30,7 +30,7 @@ from gpuc.batches import checksum_of
 from gpuc.contents import has_contents, is_dense, why_not_plain
 from gpuc.custom_gradients import custom_gradients, put
 from gpuc.errors import Error, Problem, refuse
-from gpuc.forward_state import AssignedBuffers, check_repetition, reads_of, same_random
+from gpuc.forward_state import AssignedBuffers, DetachedData, check_repetition, reads_of, same_random
 from gpuc.formulas import KnownMasks, without_questions
 from gpuc.formulas.cures import cure_of_type, cured
 from gpuc.functional import Rules, functional, name_of
@@ -213,28 +213,9 @@ def export(module, args, kwargs, rules):
     except Exception as error:
         trace = _trace_of(error)
         file, line = user_line(trace)
-        if not file:
-            file, line = last_line_of_data(module, args, kwargs)
         what = f"the loss, {type(module.loss).__name__}," if not file and "in loss_of\n" in trace else "the module"
         mode = "" if module.training else " in eval mode"
         refuse([Problem(f"torch.export cannot capture {what}{mode}: {_reason(error)}", "", file, line)])
-
-
-class TakesData(TorchFunctionMode):
-    """The last line of the user's that takes a tensor's .data, which torch.export tells when the pass is over."""
-
-    place = "", 0
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        if function == torch.Tensor.data.__get__:
-            self.place = user_line("".join(traceback.format_stack()))
-        return function(*args, **(kwargs or {}))
-
-
-def last_line_of_data(module, args, kwargs):
-    with quietly(), TakesData() as seen, contextlib.suppress(Exception):
-        reads_of(module, args, kwargs)
-    return seen.place
 
 
 class Held(TorchFunctionMode):
@@ -335,7 +316,7 @@ def shows_its_own(program, module):
 def capture_pass(module, args, kwargs, *within):
     gradients = custom_gradients() if torch.is_grad_enabled() else contextlib.nullcontext()
     with contextlib.ExitStack() as around:
-        for each in (same_random(), inner_gradients(), without_questions(), without_detours(), gradients, *within):
+        for each in (same_random(), inner_gradients(), without_questions(), without_detours(), gradients, *within, DetachedData()):
             around.enter_context(each)
         return torch.export.export(module, args, kwargs)
 
@@ -418,7 +399,7 @@ def _reason(error):
     if hangs_on_a_value(error):
         return "what happens hangs on the value of a tensor (a branch, .item(), int(…)): use torch.where, or keep it a tensor"
     if "fake tensor in the exported program constant's list" in text:
-        return "a tensor is taken out of the graph, as .data does: use detach(), and copy_() to write into a buffer"
+        return "a tensor is taken out of the graph, as set_() does: use detach(), and copy_() to write into a buffer"
     text = text.splitlines()[0] if text else type(error).__name__
     if isinstance(error, KeyError):
         return f"KeyError: {text}"

@@ -14,6 +14,7 @@ import torch
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException, DynamicOutputShapeException, FakeTensor, FakeTensorMode, unset_fake_temporarily,
 )  # fmt: skip
+from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
@@ -161,6 +162,24 @@ class Pass(TorchDispatchMode):
             self.line = user_line("".join(traceback.format_stack()))
 
 
+class DetachedData(TorchFunctionMode):
+    """x.data is x.detach(), an op, of which a graph knows whose memory it shows; `x.data = …` writes there."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function == torch.Tensor.data.__get__:
+            return args[0].detach()
+        if function == torch.Tensor.data.__set__:
+            return set_data(*args)
+        return function(*args, **(kwargs or {}))
+
+
+def set_data(tensor, value):
+    if tensor.shape != value.shape or tensor.dtype != value.dtype:
+        line = user_line("".join(traceback.format_stack()))
+        refuse([Problem("gives a tensor's .data another shape or type, and a compiled step's keep theirs: make it a new tensor", "", *line)])
+    tensor.detach().copy_(value.detach())
+
+
 def tensors_of_layers(root):
     """Parameters and buffers, tied ones by each of their names. A layer that stands in two places is named once: what torch swaps twice it
     does not bring back."""
@@ -185,11 +204,11 @@ def run_without_numbers(module, args, kwargs, fake, expected=None):
     given += [(f"input {number}", each) for number, each in enumerate(pytree.tree_leaves((args, kwargs)))]
     found = Pass(given, expected)
     try:
-        with fake, found:
+        with fake, found, DetachedData():
             torch.func.functional_call(module, named, args, kwargs, tie_weights=False)
     except (DataDependentOutputException, DynamicOutputShapeException):
         found = Pass(given, expected)
-        with fake, found, KnownMasks():
+        with fake, found, KnownMasks(), DetachedData():
             torch.func.functional_call(module, named, args, kwargs, tie_weights=False)
     if expected and not found.fault and len(found.ops) != len(expected.ops):
         found.fault = "other"

@@ -180,10 +180,12 @@ class InPlace(Mlp):
         return x.mul_(2)  # here
 
 
-@broken("a tensor is taken out of the graph, as .data does: use detach()")
+@broken("gives a tensor's .data another shape or type", "make it a new tensor")
 class Data(Mlp):
     def change(self, x):
-        return x + self.fc1.weight.data.sum()  # here
+        made = torch.zeros(2)
+        made.data = x.detach()  # here
+        return x + made
 
 
 @broken("is changed in the forward pass, and it is the optimizer that changes parameters: do that behind the step, under torch.no_grad()")

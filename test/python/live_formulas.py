@@ -530,6 +530,17 @@ class Values(Case):
         with self.assertRaisesRegex(gpuc.Error, "is computed otherwise in the second pass"):
             self.trains(lambda net, h: h[:, ~kept].mean() * (calls.append(1) or len(calls)))
 
+    def test_data(self):
+        """What reads it has no gradient; by it a buffer is written, as a codebook's mean is, or set."""
+
+        def body(net, h):
+            net.queue.data[0] = 0.5 * net.queue.data[1] + 1
+            net.queue.data.mul_(0.9).add_(h.data.mean())
+            net.queue.data = net.queue + 0.1
+            return (h * h.data).sum() + net.fc.weight.data.sum() * h.mean() + net.queue.square().mean() * h.sum()
+
+        self.trains(body)
+
     def test_losses_of_one_row(self):
         """Each by itself, as programs have it that go over a batch in Python."""
 

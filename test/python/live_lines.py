@@ -251,7 +251,7 @@ class Lines(unittest.TestCase):
                 "self.fc({'a': x}['b'])": "KeyError: 'b'",
                 "self.fc(x) * len(f'{x.sum():.1f}')": "a text asks for a tensor's value: write it behind the step",
                 "self.fc2(x)": "'Broken' object has no attribute 'fc2'",
-                "self.fc(x) + self.fc.weight.data.sum()": "a tensor is taken out of the graph, as .data does: use detach()",
+                "setattr(self.fc.weight, 'data', x) or self.fc(x)": "gives a tensor's .data another shape or type",
                 "(self.fc(x).sum().backward(), self.fc(x))[1]": "backward() is not supported within a module",
             }.items():
                 with self.subTest(body):
