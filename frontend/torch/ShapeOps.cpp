@@ -146,6 +146,7 @@ void lowerFlip(OpScope &op) {
   Shape dims = op.integers("dims", {});
   for (int64_t &dim : dims)
     dim = dimension(x, dim);
+  std::ranges::sort(dims); // PyTorch takes them in any order.
   op.output(onnx::reverse(x, dims));
 }
 

@@ -459,7 +459,7 @@ OPS = {
     "apart": (lambda a: a[torch.tensor([0, 1]), :, torch.tensor([[2], [0]])].sum(0) + a[..., torch.tensor([1])].sum(), (3, 4, 3)),
     "triangles": (lambda a: a.tril(1) + a.triu(), (4, 4)),
     "written": (lambda a, b: written(a, b), (4, 5), (4,)),
-    "moves": (lambda a: F.pad(a, (1, 2, 0, -1)).sum(0) * 2 + a.flip(1).sum() * a.roll(1, 0)[0, 0] + a.roll((1, 2), (0, 1)).sum(), (3, 5)),
+    "moves": (lambda a: F.pad(a, (1, 2, 0, -1)).sum(0) * 2 + a.flip(-1, 0)[0].sum() * a.roll(1, 0)[0, 0] + a.roll((1, 2), (0, 1)).sum(), (3, 5)),
     "products": (lambda a, b: a @ b + torch.mm(a, b) + torch.addmm(b[:3], a, b, beta=0.5, alpha=2), (3, 4), (4, 4)),
     "batched": (lambda a, b: a @ b + torch.bmm(a, b) + torch.baddbmm(b[:, :3], a, b), (2, 3, 4), (2, 4, 4)),
     "vectors": (lambda a, b: a @ b + b @ a.t() + torch.dot(b, b), (3, 4), (4,)),
