@@ -78,7 +78,7 @@ constexpr bool fitsMethod(const ConvShape& shape, ConvMethod method) {
     case ConvMethod::depthwise:
       return fitsDepthwise(shape);
     case ConvMethod::winograd:
-      return fitsWinograd(shape);
+      return fitsWinograd(shape) && hasPixelsForWinograd(shape);
   }
   return false;
 }

@@ -119,6 +119,14 @@ constexpr bool meetsMostWindows(const ConvAxis& axis) {
   return axis.output >= 3 * std::max(axis.low, axis.high);
 }
 
+/// Whether sums are long enough: of few pixels many elements of a filter's gradient are 0 exactly, since all
+/// their products are, and stay so by products of pixels themselves; here they would be what is rounded, of
+/// which Adam makes steps. Nor is much gained.
+constexpr bool hasPixelsForWinograd(const ConvShape& shape) {
+  constexpr int64_t kLeastPixels = 384;
+  return shape.batch * shape.outputPixels() >= kLeastPixels;
+}
+
 /// Whether it can be cut so: in f32 alone, since who asks for f64 asks for accuracy.
 constexpr bool fitsWinograd(const ConvShape& shape) {
   constexpr int64_t kMostColumns = 4 * kWinogradTiles, kMostRows = 1 << 14;

@@ -32,7 +32,7 @@ void checkAll(ConvShape shape, uint64_t seed) {
   for (ConvKind kind : kKinds) {
     shape.kind = kind;
     SCOPED_TRACE(describe(shape));
-    ASSERT_TRUE(fitsMethod(shape, kMethod));
+    ASSERT_TRUE(fitsWinograd(shape));
     GuardedConv<float> problem(shape, seed, kMethod);
     run(shape, problem);
     EXPECT_EQ(problem.firstError(), "");
@@ -114,7 +114,7 @@ TEST(ConvWinograd, RandomShapes) {
   for (int checked = 0; checked < 60;) {
     auto any = [&] { return padded(upTo(20), upTo(3) - 1, upTo(3) - 1); };
     ConvShape shape = makeShape(upTo(9), upTo(40), upTo(90), any(), any());
-    if (!countWindows(shape) || !fitsMethod(shape, kMethod)) continue;
+    if (!countWindows(shape) || !fitsWinograd(shape)) continue;
     checkAll(shape, random());
     ++checked;
   }
@@ -124,7 +124,7 @@ TEST(ConvWinograd, WhatItCannotCompute) {
   auto fits = [](ConvShape shape, ConvKind kind = ConvKind::forward) {
     EXPECT_TRUE(countWindows(shape));
     shape.kind = kind;
-    return fitsMethod(shape, kMethod);
+    return fitsWinograd(shape);
   };
   EXPECT_TRUE(fits(makeShape(2, 16, 16, padded(8), padded(8))));
   EXPECT_FALSE(fits(makeShape(2, 16, 16, axis(8, 3, 2, 1, 1), padded(8))));
@@ -141,6 +141,18 @@ TEST(ConvWinograd, WhatItCannotCompute) {
   EXPECT_FALSE(fits(wide));
 }
 
+TEST(ConvWinograd, IsNotTakenForFewPixels) {
+  for (int64_t batch : {5, 6}) {  // of 64
+    ConvShape shape = makeShape(batch, 64, 64, padded(8), padded(8));
+    ASSERT_TRUE(countWindows(shape));
+    for (ConvKind kind : kKinds) {
+      shape.kind = kind;
+      EXPECT_EQ(fitsMethod(shape, kMethod), batch == 6);
+      EXPECT_EQ(convMethod(shape) == kMethod, batch == 6);
+    }
+  }
+}
+
 /// Shapes with several tiles in each phase.
 std::vector<ConvShape> shapesOfTiles() {
   std::vector<ConvShape> shapes;
@@ -148,7 +160,7 @@ std::vector<ConvShape> shapesOfTiles() {
     for (ConvShape shape :
          {makeShape(43, 33, 140, padded(8), padded(7)), makeShape(9, 70, 90, padded(17), padded(20, 0, 2))}) {
       shape.kind = kind;
-      EXPECT_TRUE(countWindows(shape) && fitsMethod(shape, kMethod));
+      EXPECT_TRUE(countWindows(shape) && fitsWinograd(shape));
       shapes.push_back(shape);
     }
   return shapes;
