@@ -690,6 +690,7 @@ class Step(Plan):
     def _take_state(self):
         """What eager steps, a state_dict or a user have left goes into the plan; what is not there begins anew, as it does in eager mode."""
         optimizer, steps, counts, slots = self._reader.torch, 0, {}, list(self._slots())
+        self._was_state_seen = False  # Or what is taken here would be taken again, behind steps that it does not count.
         if optimizer.state is not self._state:
             optimizer.state = self._state = State(self, optimizer.state)
         with self._state.unwatched():
@@ -751,7 +752,6 @@ class Step(Plan):
         """What somebody may have changed."""
         state = self._reader.torch.state
         if self._was_state_seen or state is not self._state:
-            self._was_state_seen = False
             self._take_state()
             if state is not self._state:
                 self._renew_quick()
@@ -811,7 +811,7 @@ class Step(Plan):
     def _renew_quick(self):
         quick, self._quick = self._quick, self._make_quick()
         if quick and self._quick:
-            self._quick.steps, self._quick.were_negated = quick.steps, quick.were_negated
+            self._quick.steps, self._quick.were_negated, self._quick.must_look = quick.steps, quick.were_negated, quick.must_look
 
     @staticmethod
     def _check_place(name, watched, address):

@@ -237,6 +237,32 @@ class Optimizers(OfOneNet):
         self.assertIs(type(copied.state), collections.defaultdict)
         self.assertEqual(len(copied.state), 4)
 
+    def test_state_that_is_loaded_as_it_is(self):
+        """It is taken once: steps count on from there, whoever looked at it before."""
+        makes = {"Adam": lambda net: torch.optim.Adam(net.parameters(), lr=0.05), "Adamax": lambda net: torch.optim.Adamax(net.parameters(), lr=0.05)}
+        loads = {
+            "saved": lambda optimizer: optimizer.load_state_dict(optimizer.state_dict()),
+            "seen": lambda optimizer: (len(optimizer.state), optimizer.load_state_dict(optimizer.state_dict()), len(optimizer.state)),
+        }
+        for name, make in makes.items():
+            for way, load in loads.items():
+                with self.subTest(name, way=way):
+                    self.follow(make, lambda optimizer: self.in_third(lambda: load(optimizer)), steps=18)  # noqa: B023
+
+    def test_state_that_is_written_before_a_layer_changes(self):
+        """Which has the step look at all layers anew, beside a state that it has not taken yet."""
+        eager = twin(self.net)
+        self.optimizer, theirs = (torch.optim.Adam(net.parameters(), lr=0.05) for net in (self.net, eager))
+        step = self.compile()
+        for number in range(8):
+            self.assertAlmostEqual(step(*self.batch), eager_losses(eager, self.loss, theirs, self.batch, 1)[0], delta=1e-12)
+            if number == 4:
+                for optimizer in (self.optimizer, theirs):
+                    for state in optimizer.state.values():
+                        state["exp_avg"] = state["exp_avg"] * 0.5
+                self.net.fc1.register_forward_hook(lambda *_: None)
+                step.eval_step(*self.batch)
+
     def test_state_of_some_that_is_cleared(self):
         self.optimizer = torch.optim.Adam(self.net.parameters())
         step = self.compile()
