@@ -708,11 +708,18 @@ class Step(Plan):
                     known[SLOTS.get(slot, slot)] = view
                 steps = max(steps, counts[id(parameter)])
         if slots:
-            self._counter.fill_(steps)
+            self._count_on(steps, counts)
         if self._counts_steps() and len(set(counts.values())) > 1:
             ranks.warn(f"parameters have made {min(counts.values())} to {max(counts.values())} steps of {type(optimizer).__name__}, as layers "
                        f"that were frozen have, and a compiled step corrects all by {steps}: make a new optimizer when a layer is unfrozen",
                        stacklevel=5)  # fmt: skip
+
+    def _count_on(self, steps, counts):
+        """From what the state says. SGD's says of no number, and what is drawn has one for each step: it is counted on from where it was, if
+        the first update is behind all that has state, or is none of its own."""
+        if self._reader.name == "sgd" and (any(counts.values()) or not self._counts_steps()):
+            steps = max(steps, int(self._counter))
+        self._counter.fill_(steps)
 
     def _counts_steps(self):
         """Whether an update is another in the first steps. SGD with dampening has the first gradient whole."""

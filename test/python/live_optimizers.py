@@ -263,6 +263,27 @@ class Optimizers(OfOneNet):
                 self.net.fc1.register_forward_hook(lambda *_: None)
                 step.eval_step(*self.batch)
 
+    def test_what_is_drawn_behind_a_state_that_was_seen(self):
+        """SGD's state has no number of steps, which draws go by: they go on, whoever looked at it, or saved it, in between."""
+        looks = {
+            "saved": lambda optimizer: optimizer.state_dict(),
+            "seen": lambda optimizer: len(optimizer.state),
+            "loaded": lambda optimizer: optimizer.load_state_dict(optimizer.state_dict()),
+        }
+
+        def losses(look):
+            torch.manual_seed(0)
+            net = nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.5), nn.Linear(8, 3)).double()
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+            step = gpuc.compile(net, self.loss, optimizer, self.batch)
+            return [(step(*self.batch), look(optimizer))[0] for _ in range(6)]
+
+        undisturbed = losses(lambda optimizer: None)
+        self.assertEqual(len(set(undisturbed)), 6)
+        for way, look in looks.items():
+            with self.subTest(way):
+                self.assertEqual(losses(look), undisturbed)
+
     def test_state_of_some_that_is_cleared(self):
         self.optimizer = torch.optim.Adam(self.net.parameters())
         step = self.compile()
