@@ -1,12 +1,15 @@
 """A ragged last batch, filled up to the rows that were compiled. The loss leaves the padding out.
 
 Where that would not be what PyTorch computes of the rows alone, it is refused: where the loss cannot be masked, and where
-what one row gives hangs on the others.
+what one row gives hangs on the others, or on how many there are.
 """
 
 import torch
+from torch.utils import _pytree as pytree
 
 from gpuc.batches import cut, has_rows
+from gpuc.capture import CAPTURES, in_eval_mode, tensors_of
+from gpuc.forward_state import Attributes, same_random
 
 BATCH_NORM = ("batch_norm", "_native_batch_norm_legit")
 
@@ -47,11 +50,52 @@ def filled(tensor, shape, filler):
     return torch.cat([tensor.detach(), filler(tensor).detach().expand(missing, *tensor.shape[1:])])
 
 
-class Padding:
-    """Of one step: fills up batches, and knows whether that may be. `expected`: by program, type and shape of its inputs."""
+class Eager:
+    """A module with its loss, beside its plan: what `function` of it gives in evaluation, of however many rows. A pass leaves nothing behind."""
 
-    def __init__(self, session, functions, expected, rank, shares):
-        self.session, self.expected, self.rank = session, expected, rank
+    def __init__(self, module, function, structure):
+        self.module, self.function, self.structure = module, function, structure  # Of arguments by their place and by their names.
+
+    def __call__(self, leaves):
+        args, kwargs = pytree.tree_unflatten([each.detach() for each in leaves], self.structure)
+        buffers = [(buffer, buffer.clone()) for buffer in self.module.buffers()]
+        with CAPTURES, in_eval_mode(self.module), torch.no_grad(), Attributes(self.module), same_random(), torch.random.fork_rng(devices=[]):
+            out = [each.detach().double().clone() for each in tensors_of(self.function(*args, **kwargs))]
+            for buffer, before in buffers:
+                if buffer.shape == before.shape and not torch.equal(buffer, before):
+                    buffer.copy_(before)
+        return out
+
+    def differs(self, few, ours, whole, ours_whole):
+        """Whether what the plan gives of some rows, filled up, is another than the module's; as far as of a whole batch counts for nothing."""
+        try:
+            apart, usual = (farthest(self(leaves), tensors) for leaves, tensors in ((few, ours), (whole, ours_whole)))
+        except Exception:
+            return False  # It is for whole batches alone, whatever it would say.
+        return apart > 1e-4 + 10 * usual
+
+
+def farthest(theirs, ours):
+    """Of all elements, by the largest of their tensor; infinitely where shapes differ."""
+    found = 0.0
+    for one, other in zip(theirs, ours, strict=True):
+        if one.shape != other.shape:
+            return float("inf")
+        if one.numel():
+            apart = (one - other).abs().max() / one.abs().max().clamp(min=1e-5)
+            found = max(found, apart.nan_to_num(0).item())
+    return found
+
+
+HANGS_ON_COUNT = "what it gives hangs on how many rows there are, x.shape[0], which a compiled step takes for those of the example"
+
+
+class Padding:
+    """Of one step: fills up batches, and knows whether that may be. `expected`: by program, type and shape of its inputs; `eager`: the module with
+    its loss."""
+
+    def __init__(self, session, functions, expected, rank, shares, eager):
+        self.session, self.expected, self.rank, self.eager = session, expected, rank, eager
         self.shares = shares
         self.mixes = mixes_in_training(functions)
         self.mixes_in_evaluation = None  # Tried when there is a first ragged batch.
@@ -90,23 +134,35 @@ class Padding:
             return "it takes all ranks that share something out to try whether what one row gives hangs on others"
         if self.mixes_in_evaluation is None:
             self.mixes_in_evaluation = self.try_mixing(tensors, rows)
-        return "what one row gives hangs on others" if self.mixes_in_evaluation else None
+        return self.mixes_in_evaluation or None
 
     def try_mixing(self, tensors, rows):
-        """Whether the loss of evaluation changes with what the padding holds; where that takes a part of a batch, of one."""
+        """Why the loss of evaluation is not that of the rows: it changes with what the padding holds, or is another than the module's. "": it is.
+        Where that takes a part of a batch, of one."""
         if not self.session.counts_rows("evaluate"):
-            return True
-        fewer = min(rows, self.batch_of("evaluate") - 1)
+            return "what one row gives hangs on others"
+        fewer, rows_of_all = min(rows, self.batch_of("evaluate") - 1), self.batch_of("evaluate")
         if not fewer:
-            return False  # One row at a time knows no other.
-        part, losses = cut(tensors, [shape for _, shape in self.expected["train_step"]], 0, fewer), []
-        for filler in (first_row, another_row):
-            self.run("evaluate", part, fewer, filler)
-            losses.append((self.session.number("evaluate", 0), self.session.number("evaluate", 1)))
-        return repr(losses[0]) != repr(losses[1])
+            return ""  # One row at a time knows no other.
+        part = cut(tensors, [shape for _, shape in self.expected["train_step"]], 0, fewer)
+        losses = [self.loss_of(part, fewer, filler) for filler in (first_row, another_row)]
+        if repr(losses[0]) != repr(losses[1]):
+            return "what one row gives hangs on others"
+        whole = self.filled("evaluate", part, first_row)
+        is_other = self.eager.differs(part, losses[0], whole, self.loss_of(whole, rows_of_all, first_row))
+        return HANGS_ON_COUNT if is_other else ""
+
+    def loss_of(self, tensors, rows, filler):
+        """In evaluation: a sum, or a mean."""
+        self.run("evaluate", tensors, rows, filler)
+        total, count = self.session.number("evaluate", 0), self.session.number("evaluate", 1)
+        return [torch.tensor(total if self.session.counts_once("evaluate") else total / count if count else float("nan"), dtype=torch.float64)]
+
+    def filled(self, program, tensors, filler):
+        return [filled(tensor, shape, filler) for tensor, (_, shape) in zip(tensors, self.expected[program])]
 
     def run(self, program, tensors, rows, filler):
-        whole = [filled(tensor, shape, filler) for tensor, (_, shape) in zip(tensors, self.expected[program])]
+        whole = self.filled(program, tensors, filler)
         if program == "train_step":
             rows += self.rank * self.batch_of(program)  # Of all ranks' rows: as if those before had all of theirs.
         return self.session.mean_of_rows(program, rows, *[tensor.data_ptr() for tensor in whole])

@@ -3,19 +3,19 @@
 import torch
 
 from gpuc.errors import Error
-from gpuc.padding import another_row, filled, first_row
 from gpuc.batches import cut, has_rows
+from gpuc.padding import HANGS_ON_COUNT, another_row, filled, first_row
 
 
 class Prediction:
-    """Of one step; `most`: rows that a batch has, which are computed in parts if it was compiled so."""
+    """Of one step; `most`: rows that a batch has, which are computed in parts if it was compiled so; `eager`: the module."""
 
-    def __init__(self, session, batch, most, shares):
-        self.shares = shares
+    def __init__(self, session, batch, most, shares, eager):
+        self.shares, self.eager = shares, eager
         self.session, self.batch, self.most = session, batch, most
         self.shapes = [tuple(shape) for _, _, shape in session.inputs("predict")]
         self.outputs = session.outputs("predict")
-        self.mixes = None  # Whether what one row gives hangs on others: tried when there are first too few.
+        self.mixes = None  # Why padding would be seen, "" if it would not: tried when there are first too few.
 
     def __call__(self, tensors):
         tensors = [each.detach() if isinstance(each, torch.Tensor) else each for each in tensors]
@@ -58,14 +58,20 @@ class Prediction:
     def run_part(self, tensors, rows):
         if rows == self.batch:
             return self.run(tensors)
-        found = [each[:rows] for each in self.run(self.filled(tensors, first_row))]
+        whole = self.run(self.filled(tensors, first_row))
+        found = [each[:rows] for each in whole]
         if self.mixes is None:
-            others = [each[:rows] for each in self.run(self.filled(tensors, another_row))]
-            self.mixes = any(not same_bits(one, other) for one, other in zip(found, others))
+            self.mixes = self.try_mixing(tensors, whole, found)
         if self.mixes:
-            raise Error(f"predict got {rows} rows where {self.batch} were compiled, and what one row gives hangs on others, so "
-                        f"that padding would be seen: give it {self.batch}, or call the module in eager mode")  # fmt: skip
+            raise Error(f"predict got {rows} rows where {self.batch} were compiled, and {self.mixes}: give it {self.batch}, or call the module in "
+                        "eager mode")  # fmt: skip
         return found
+
+    def try_mixing(self, tensors, whole, found):
+        others = self.run(self.filled(tensors, another_row))
+        if any(not same_bits(one, other[: len(one)]) for one, other in zip(found, others)):
+            return "what one row gives hangs on others, so that padding would be seen"
+        return HANGS_ON_COUNT if self.eager.differs(tensors, found, self.filled(tensors, first_row), whole) else ""
 
     def filled(self, tensors, filler):
         return [filled(tensor, shape, filler) for tensor, shape in zip(tensors, self.shapes)]

@@ -27,7 +27,7 @@ from gpuc.formulas.cures import cured
 from gpuc.forward_state import Attributes, same_random
 from gpuc.kept import Kept, Lent
 from gpuc.optimizers import Optimizer, State
-from gpuc.padding import Padding
+from gpuc.padding import Eager, Padding
 from gpuc.pages import Report
 from gpuc.plan import Plan
 from gpuc.prediction import Prediction
@@ -323,9 +323,11 @@ class Step(Plan):
         flat = pytree.tree_structure((tuple(range(len(args))), {}))
         self._is_flat = self._structure == flat
         self._check_inputs(recorder)
+        whole = Whole(recorder.net, recorder.loss)
         self._padding = Padding(self._session, recorder.functions, self._expected, self._ranks.rank if self._ranks else 0,
-                                bool(self._shares))  # fmt: skip
+                                bool(self._shares), Eager(whole, whole, self._structure))  # fmt: skip
         self._rows, self._rows_of_part = (self._padding.batch_of(program) for program in ("train_step", "evaluate"))
+        self._of_module = Eager(whole, whole.given, pytree.tree_structure((args[:-1], kwargs)))  # Without a target.
         self._prediction = None  # Made when it is first asked for.
         self._copies = Copies(self._session, self._tensors)
         self._is_robbed, self._must_look, self._was_state_seen = False, False, False
@@ -481,7 +483,8 @@ class Step(Plan):
         self._check_places()
         for part in pytree.tree_leaves(args, is_leaf=lambda each: isinstance(each, list)):
             self._check_kind(part, "tensors were compiled")
-        self._prediction = self._prediction or Prediction(self._session, self._rows_of_part, self._rows, bool(self._shares))
+        self._prediction = self._prediction or Prediction(self._session, self._rows_of_part, self._rows, bool(self._shares),
+                                                          self._of_module)  # fmt: skip
         with self._session:
             outputs = self._prediction(pytree.tree_leaves(args))
         return outputs[0] if len(outputs) == 1 else outputs

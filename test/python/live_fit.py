@@ -10,6 +10,7 @@ import warnings
 
 import torch
 from torch import nn
+from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -178,6 +179,24 @@ class Centred(nn.Module):
         return out - out.mean(0) if self.always or self.training else out
 
 
+class ByCount(nn.Module):
+    """Whose rows know how many they are, not one another."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.fc, self.function = nn.Linear(6, 3), function
+
+    def forward(self, x):
+        return self.function(self.fc(x), x.shape[0])
+
+
+COUNTS = {
+    "divided": lambda out, rows: out / rows,
+    "a little": lambda out, rows: out + 1e-3 * rows,
+    "a range": lambda out, rows: out + torch.arange(rows, dtype=out.dtype).mean(),
+}
+
+
 class Ragged(unittest.TestCase):
     """A last batch with fewer rows: what PyTorch makes of it, or an error."""
 
@@ -219,18 +238,51 @@ class Ragged(unittest.TestCase):
 
         cases = {"the loss is no single mean or sum": (Mlp(), mean), "batch norm would count": (Normed(nn.BatchNorm1d(3)), nn.CrossEntropyLoss()),
                  "what one row gives hangs on others": (Centred(True), nn.CrossEntropyLoss()),
-                 "the module does other things in training": (Centred(False), nn.CrossEntropyLoss())}  # fmt: skip
+                 "the module does other things in training": (Centred(False), nn.CrossEntropyLoss()),
+                 "what it gives hangs on how many rows": (Mlp(), lambda out, y: F.cross_entropy(out * out.shape[0], y))}  # fmt: skip
         for why, (net, loss) in cases.items():
             step = self.compile(net.double(), loss)
             before = net.fc.weight.clone() if hasattr(net, "fc") else net.fc1.weight.clone()
             with self.assertRaisesRegex(gpuc.Error, rf"3 rows where 4 were compiled: .* \({why}.*DataLoader\(drop_last=True\)"):
                 step(self.x[:3], self.y[:3])
             self.assertTrue(torch.equal(before, net.fc.weight if hasattr(net, "fc") else net.fc1.weight))
+        for name, function in COUNTS.items():
+            for loss, y in ((nn.MSELoss(), torch.randn(4, 3).double()), (nn.MSELoss(reduction="sum"), torch.randn(4, 3).double())):
+                step = self.compile(ByCount(function).double(), loss, y)
+                for call in (step, step.eval_step):
+                    with self.subTest(name, loss=loss, call=call):
+                        self.assertRaisesRegex(gpuc.Error, r"\(what it gives hangs on how many rows there are, x.shape\[0\]", call, self.x[:3], y[:3])
+                self.assertRaisesRegex(gpuc.Error, "predict got 3 rows .* what it gives hangs on how many rows", step.predict, self.x[:3])
         # What is frozen in evaluation is padded there.
         net = Normed(nn.BatchNorm1d(3)).double()
         step = self.compile(net, nn.CrossEntropyLoss())
         mean = nn.CrossEntropyLoss()(net.eval()(self.x[:3]), self.y[:3]).item()
         self.assertAlmostEqual(step.eval_step(self.x[:3], self.y[:3]), mean, delta=1e-12)
+
+
+    def test_a_try_leaves_nothing_behind(self):
+        """Of what a pass of the module counts or writes, and of what anybody draws."""
+
+        class Counting(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc, self.passes = nn.Linear(6, 3), 0
+                self.register_buffer("seen", torch.zeros(()))
+
+            def forward(self, x):
+                self.passes += 1
+                self.seen += 1
+                return self.fc(x)
+
+        net = Counting().double()
+        step = self.compile(net, nn.CrossEntropyLoss())
+        passes, seen, draws = net.passes, float(net.seen), torch.get_rng_state()
+        step.eval_step(self.x[:3], self.y[:3])
+        self.assertEqual((net.passes, net.training), (passes, True))
+        self.assertTrue(torch.equal(torch.get_rng_state(), draws))
+        self.assertEqual(step.predict(self.x[:2]).shape, (2, 3))
+        self.assertEqual(net.passes, passes)
+        self.assertEqual(float(net.seen), seen)
 
 
 if __name__ == "__main__":
