@@ -48,6 +48,7 @@ def functional(program, rules):
     others = ops_to_take_apart(program, rules)
     parts = None if others is None else taken_apart(others, rules, program.verifiers)
     if parts is None:
+        give_unused_buffers_others(program)
         return program.run_decompositions(rules.table)
     graph, signature = program.graph, program.graph_signature
     now = without_writing(graph)
@@ -61,6 +62,16 @@ def functional(program, rules):
     graph.eliminate_dead_code()
     specs = SimpleNamespace(input_specs=signature.input_specs, output_specs=[*assigned, *signature.output_specs])
     return SimpleNamespace(graph=graph, graph_signature=specs, constants=program.constants)
+
+
+def give_unused_buffers_others(program):
+    """A layer in two places has two names for each of its buffers, of which the graph reads and writes one: torch does not trace anew what has one
+    tensor twice, and writes it."""
+    unused = {node.name for node in program.graph.nodes if node.op == "placeholder" and not node.users}
+    for spec in program.graph_signature.input_specs:
+        if spec.kind == InputKind.BUFFER and spec.arg.name in unused:
+            held = program.state_dict if spec.persistent else program.constants
+            held[spec.target] = torch.empty_like(held[spec.target])
 
 
 #

@@ -630,6 +630,32 @@ class Modules(unittest.TestCase):
             self.assertIs(tensor, held[name])
             self.assertTrue(torch.allclose(tensor, eager.state_dict()[name], rtol=0, atol=1e-10), name)
 
+    def test_what_a_layer_in_two_places_writes(self):
+        """As a norm's running mean, or a slice of a buffer, seen by later layers."""
+
+        class Cache(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.register_buffer("held", torch.zeros(width), persistent=False)
+                self.scale = nn.Parameter(torch.ones(width))
+
+            def forward(self, x):
+                self.held[:3] = x.detach().mean(0)[:3]
+                return x * self.scale + self.held
+
+        for make_layer in (nn.BatchNorm1d, Cache):
+            torch.manual_seed(0)
+            layer = make_layer(5)
+            blocks = [nn.Sequential(layer, nn.Linear(5, 5), nn.Tanh()) for _ in range(2)]
+            net, batch = nn.Sequential(*blocks, layer, nn.Linear(5, 5)).double(), (torch.randn(4, 5).double(), torch.randn(4, 5).double())
+            eager, held = copy.deepcopy(net), dict(net.named_buffers(remove_duplicate=False))
+            step = gpuc.compile(net, F.mse_loss, sgd(net), batch)
+            for loss, theirs in zip([step(*batch) for _ in range(3)], eager_losses(eager, F.mse_loss, sgd(eager), batch, 3)):
+                self.assertAlmostEqual(loss, theirs, delta=1e-10)
+            for (name, tensor), theirs in zip(net.named_buffers(remove_duplicate=False), dict(eager.named_buffers(remove_duplicate=False)).values()):
+                self.assertIs(tensor, held[name])
+                self.assertTrue(torch.allclose(tensor, theirs, rtol=0, atol=1e-10), name)
+
     def test_without_shapes(self):
         with self.assertRaisesRegex(gpuc.Error, "'0.weight' has no shape before the first forward pass: call the module once"):
             gpuc.compile(nn.Sequential(nn.LazyLinear(3)), F.mse_loss, "sgd:lr=0.1", (torch.zeros(4, 5), torch.zeros(4, 3)))
