@@ -309,7 +309,10 @@ def refuse_left(changed, line):
 
 def refuse_other(changed, drawn, line):
     why = named(changed) + (f" (draws by {' and '.join(drawn)})" if drawn else "")
-    cure = "draw by torch.rand(())" if drawn else "make what it counts a buffer or an input, or, if its first pass alone differs, call the module once before"
+    cures = ["draw by torch.rand(())"] if drawn else ["make what it counts a buffer or an input"]
+    if named(changed) or not drawn:  # Who draws without counting anything does so in each pass.
+        cures.append("if its first pass alone differs, call the module once before")
+    cure = ", or, ".join(cures)
     refuse([Problem(f"is computed otherwise in the second pass than in the first{why}, and a compiled step repeats itself: {cure}", "", *line)])
 
 
