@@ -30,7 +30,7 @@ from gpuc.batches import checksum_of
 from gpuc.contents import has_contents, is_dense, why_not_plain
 from gpuc.custom_gradients import custom_gradients, put
 from gpuc.errors import Error, Problem, refuse
-from gpuc.forward_state import AssignedBuffers, DetachedData, check_repetition, reads_of, same_random
+from gpuc.forward_state import AssignedBuffers, DetachedData, check_repetition, reads_of, same_random, layers_that_stay
 from gpuc.formulas import KnownMasks, without_questions
 from gpuc.formulas.cures import cure_of_type, cured
 from gpuc.functional import Rules, functional, name_of
@@ -316,7 +316,7 @@ def shows_its_own(program, module):
 def capture_pass(module, args, kwargs, *within):
     gradients = custom_gradients() if torch.is_grad_enabled() else contextlib.nullcontext()
     with contextlib.ExitStack() as around:
-        for each in (same_random(), inner_gradients(), without_questions(), without_detours(), gradients, *within, DetachedData()):
+        for each in (same_random(), inner_gradients(), without_questions(), without_detours(), gradients, layers_that_stay(), *within, DetachedData()):
             around.enter_context(each)
         return torch.export.export(module, args, kwargs)
 

@@ -173,6 +173,26 @@ class DetachedData(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
+@contextlib.contextmanager
+def layers_that_stay():
+    """layer.to(device) within a pass is nothing where the layer is there already, and else what a step cannot do."""
+
+    def check(layer, function, recurse=True):
+        for dtype in {each.dtype for each in (*layer.parameters(), *layer.buffers())}:
+            with unset_fake_temporarily(), _disable_current_modes():
+                before = torch.empty(0, dtype=dtype)
+                after = function(before)
+            if (after.dtype, after.device) != (before.dtype, before.device):
+                line = user_line("".join(traceback.format_stack()))
+                refuse([Problem("moves or casts a layer (.to, .half), and a compiled step has its tensors as they are when it is compiled: do that "
+                                "before", "", *line)])  # fmt: skip
+        return layer
+
+    with contextlib.ExitStack() as undo:
+        put(undo, torch.nn.Module, "_apply", check)
+        yield
+
+
 def set_data(tensor, value):
     if tensor.shape != value.shape or tensor.dtype != value.dtype:
         line = user_line("".join(traceback.format_stack()))
@@ -204,11 +224,11 @@ def run_without_numbers(module, args, kwargs, fake, expected=None):
     given += [(f"input {number}", each) for number, each in enumerate(pytree.tree_leaves((args, kwargs)))]
     found = Pass(given, expected)
     try:
-        with fake, found, DetachedData():
+        with fake, found, DetachedData(), layers_that_stay():
             torch.func.functional_call(module, named, args, kwargs, tie_weights=False)
     except (DataDependentOutputException, DynamicOutputShapeException):
         found = Pass(given, expected)
-        with fake, found, KnownMasks(), DetachedData():
+        with fake, found, KnownMasks(), DetachedData(), layers_that_stay():
             torch.func.functional_call(module, named, args, kwargs, tie_weights=False)
     if expected and not found.fault and len(found.ops) != len(expected.ops):
         found.fault = "other"

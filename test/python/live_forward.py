@@ -591,6 +591,24 @@ class State(Case):
 
         self.refused(r"\(self.first\) \(draws by random\).*: draw by torch.rand\(\(\)\), or, if its first pass alone differs, call", cached, first=True)
 
+    def test_a_layer_that_is_moved(self):
+        """To where it is, which is nothing, and elsewhere."""
+
+        def moved(to):
+            def forward(net, x):
+                net.fc1.to(*to)
+                return x
+
+            return forward
+
+        net, batch = make(moved(("cpu",)))
+        step, before = gpuc.compile(net, F.mse_loss, sgd(net), batch), torch.nn.Module._apply
+        self.assertGreater(step(*batch), step(*batch))
+        gpuc.compile(make(moved((torch.float64,)))[0], F.mse_loss, "sgd:lr=0.1", batch)
+        for to in ((torch.float32,), ("meta",), ("meta", torch.float64)):
+            self.refused("live_forward.py:[0-9]+: moves or casts a layer .*: do that before", moved(to))
+        self.assertIs(torch.nn.Module._apply, before)
+
     def test_draws_of_python(self):
         batch = make(None)[1]
         before = random.getstate(), np.random.get_state()[1].tobytes()
