@@ -11,6 +11,8 @@ namespace gpuc {
 
 InPlaceChains::InPlaceChains(ModuleOp module, plan::ProgramOp program, const Lifetimes &lifetimes)
     : kernels_(module) {
+  for (auto output : program.getBody().getOps<plan::OutputOp>())
+    outputs_.insert(output.getBuffer());
   for (auto &[buffer, lifetime] : lifetimes)
     chains_.insert(buffer);
   program.walk([&](plan::LaunchOp launch) { join(launch, lifetimes); });
@@ -31,19 +33,16 @@ bool mayWriteOver(plan::LaunchOp launch, plan::KernelOp kernel, plan::AllocOp in
   });
 }
 
-static bool isOutput(plan::AllocOp buffer) {
-  return llvm::any_of(buffer->getUsers(), [](Operation *user) { return isa<plan::OutputOp>(user); });
-}
-
 namespace {
 /// What a command reads over which it may write, if it writes what is as large.
 class Inputs {
 public:
-  Inputs(Operation *command, ValueRange inputs, const Lifetimes &lifetimes) : command_(command) {
+  Inputs(Operation *command, ValueRange inputs, const Lifetimes &lifetimes, const DenseSet<Value> &outputs)
+      : command_(command) {
     for (Value input : inputs) {
       auto buffer = input.getDefiningOp<plan::AllocOp>();
       auto lifetime = buffer ? lifetimes.find(buffer) : lifetimes.end();
-      if (lifetime != lifetimes.end() && !isOutput(buffer) && isOfThisIteration(lifetime->second))
+      if (lifetime != lifetimes.end() && !outputs.contains(input) && isOfThisIteration(lifetime->second))
         ending_[{lifetime->second.upper, plan::sizeInBytes(buffer)}].push_back(buffer);
     }
   }
@@ -68,7 +67,7 @@ private:
 
 void InPlaceChains::join(plan::LaunchOp launch, const Lifetimes &lifetimes) {
   auto kernel = kernels_.lookup<plan::KernelOp>(launch.getKernel());
-  Inputs inputs(launch, launch.getInputs(), lifetimes);
+  const Inputs inputs(launch, launch.getInputs(), lifetimes, outputs_);
   for (auto [result, output] : llvm::enumerate(launch.getOutputs())) {
     auto to = output.getDefiningOp<plan::AllocOp>();
     auto lifetime = to ? lifetimes.find(to) : lifetimes.end();
@@ -89,7 +88,7 @@ void InPlaceChains::join(plan::AllReduceOp reduce, const Lifetimes &lifetimes) {
   auto lifetime = to ? lifetimes.find(to) : lifetimes.end();
   if (lifetime == lifetimes.end())
     return;
-  Inputs inputs(reduce, reduce.getPart(), lifetimes);
+  const Inputs inputs(reduce, reduce.getPart(), lifetimes, outputs_);
   for (plan::AllocOp from : inputs.endingWhere(lifetime->second, plan::sizeInBytes(to)))
     if (from != to && overwritten_.insert(from).second)
       chains_.unionSets(to, from);

@@ -29,6 +29,7 @@ private:
   void join(plan::ParallelOp parallel);
 
   mlir::SymbolTable kernels_;
+  mlir::DenseSet<mlir::Value> outputs_; ///< Found once: what all updates read has as many users as there are.
   llvm::EquivalenceClasses<mlir::Operation *> chains_;
   mlir::DenseSet<mlir::Operation *> overwritten_;
 };

@@ -37,9 +37,9 @@ void LiveBuffers::count(plan::AllocOp buffer, int64_t times) {
   live_.add(times * span.bytes, span.lower, span.upper);
 }
 
-bool LiveBuffers::extend(ArrayRef<plan::CommandOpInterface> commands, int64_t from, int64_t to) {
-  SmallVector<std::pair<Span *, int64_t>> former;
-  auto extend = [&](Value value) {
+LiveBuffers::FormerEnds LiveBuffers::lengthen(ArrayRef<plan::CommandOpInterface> commands, int64_t to) {
+  FormerEnds former;
+  auto lengthen = [&](Value value) {
     auto buffer = dyn_cast<plan::AllocOp>(*plan::bufferOf(value));
     if (!buffer)
       return;
@@ -52,14 +52,30 @@ bool LiveBuffers::extend(ArrayRef<plan::CommandOpInterface> commands, int64_t fr
   };
   for (plan::CommandOpInterface command : commands)
     for (Value value : llvm::concat<Value>(command.getReads(), command.getWrites()))
-      extend(value);
-  if (live_.most(from, to + 1) <= peak_)
-    return true;
+      lengthen(value);
+  return former;
+}
+
+void LiveBuffers::shorten(const FormerEnds &former) {
   for (auto [span, upper] : llvm::reverse(former)) {
     live_.add(-span->bytes, upper, span->upper);
     span->upper = upper;
   }
+}
+
+bool LiveBuffers::extend(ArrayRef<plan::CommandOpInterface> commands, int64_t from, int64_t to) {
+  const FormerEnds former = lengthen(commands, to);
+  if (live_.most(from, to + 1) <= peak_)
+    return true;
+  shorten(former);
   return false;
+}
+
+bool LiveBuffers::canExtend(ArrayRef<plan::CommandOpInterface> commands, int64_t from, int64_t to) {
+  const FormerEnds former = lengthen(commands, to);
+  const bool fits = live_.most(from, to + 1) <= peak_;
+  shorten(former);
+  return fits;
 }
 
 } // namespace gpuc

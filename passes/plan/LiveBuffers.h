@@ -17,6 +17,8 @@ public:
   /// Lets what the commands, of which the first is at `from`, need live until `to`, unless more bytes than
   /// there were ever live at once would be: then it changes nothing and returns false.
   bool extend(llvm::ArrayRef<plan::CommandOpInterface> commands, int64_t from, int64_t to);
+  /// Whether it would; if so, then also until any time before `to`.
+  bool canExtend(llvm::ArrayRef<plan::CommandOpInterface> commands, int64_t from, int64_t to);
 
   /// Counts a buffer that lies over no other one as if it were not there, and again as it was.
   void remove(plan::AllocOp buffer) { count(buffer, -1); }
@@ -28,6 +30,10 @@ private:
   struct Span {
     int64_t lower, upper, bytes;
   };
+  using FormerEnds = llvm::SmallVector<std::pair<Span *, int64_t>>;
+
+  FormerEnds lengthen(llvm::ArrayRef<plan::CommandOpInterface> commands, int64_t to);
+  void shorten(const FormerEnds &former);
 
   InPlaceChains chains_;
   llvm::MapVector<mlir::Operation *, Span> spans_; ///< By the chain's leader.

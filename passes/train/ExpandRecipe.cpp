@@ -204,8 +204,9 @@ class ExpandRecipePass : public impl::ExpandRecipePassBase<ExpandRecipePass> {
 
   /// Statistics are training's to change, nobody expects otherwise. Of anything else one may.
   static void warnOfAssigns(func::FuncOp function) {
+    const SymbolTable symbols(function->getParentOfType<ModuleOp>());
     for (auto assign : function.getOps<ir::AssignOp>()) {
-      auto variable = SymbolTable::lookupNearestSymbolFrom<ir::VariableOp>(assign, assign.getVariableAttr());
+      auto variable = symbols.lookup<ir::VariableOp>(assign.getVariable());
       if (variable && variable.getKind() != "statistic")
         assign.emitWarning() << "@" << function.getName() << " does not change @" << assign.getVariable()
                              << ": only a train step assigns; return the value instead";

@@ -265,8 +265,9 @@ private:
   /// What is assigned to parameters, the optimizer's slots and running statistics holds only if the update is
   /// made. Counters go on.
   void assignIfKept() {
+    const SymbolTable symbols(module_);
     for (auto assign : llvm::to_vector(entry_.function().getBody().front().getOps<ir::AssignOp>())) {
-      auto variable = module_.lookupSymbol<ir::VariableOp>(assign.getVariable());
+      auto variable = symbols.lookup<ir::VariableOp>(assign.getVariable());
       if (variable.getKind() == "counter")
         continue;
       StepBuilder ops(entry_.builder(), assign.getLoc());

@@ -105,6 +105,7 @@ private:
         sources.insert(value);
     if (sources.empty())
       return blame_.report(step.getLoc(), "@train_step without its result loss_sum");
+    const SymbolTable symbols(module_);
     llvm::StringSet<> assigned;
     for (auto assign : step.getBody().getOps<ir::AssignOp>())
       assigned.insert(assign.getVariable());
@@ -114,7 +115,7 @@ private:
         addSources(sources[next], sources);
         continue;
       }
-      auto variable = module_.lookupSymbol<ir::VariableOp>(read.getVariable());
+      auto variable = symbols.lookup<ir::VariableOp>(read.getVariable());
       if (!variable.getFrozen() && variable.getKind() == "parameter" &&
           !assigned.contains(read.getVariable()))
         return blame_.report(variable.getLoc(),

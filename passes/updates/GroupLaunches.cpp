@@ -32,15 +32,22 @@
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/Statistic.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <map>
 #include <optional>
 #include <tuple>
 
+#define DEBUG_TYPE "plan-group-launches"
+
 using namespace mlir;
 
 namespace gpuc {
+
+ALWAYS_ENABLED_STATISTIC(groupLooks, "Looks whether a launch can stand where a group does");
+
+uint64_t launchGroupLooks() { return groupLooks; }
 
 #define GEN_PASS_DEF_GROUPLAUNCHESPASS
 #include "passes/Passes.h.inc"
@@ -236,36 +243,49 @@ private:
     });
   }
 
+  /// Groups begin ever earlier, and where a launch can stand, it can anywhere before that.
   std::vector<Group> groupsOf(ArrayRef<unsigned> launches) {
     std::vector<Group> groups;
     for (unsigned index : llvm::reverse(launches)) {
-      auto found = llvm::find_if(groups, [&](Group &group) { return join(index, group); });
-      if (found == groups.end())
-        join(index, groups.emplace_back(Group{index, {}, {}, 0}));
+      auto launch = cast<plan::LaunchOp>(*graph_.commands[index]);
+      auto reached =
+          llvm::partition_point(groups, [&](const Group &group) { return !canStandAt(index, group.last); });
+      auto found =
+          std::find_if(reached, groups.end(), [&](const Group &group) { return hasRoom(group, launch); });
+      const bool isNew = found == groups.end();
+      join(index, isNew ? groups.emplace_back(Group{index, {}, {}, 0}) : *found);
     }
     for (Group &group : groups)
       std::reverse(group.members.begin(), group.members.end());
     return groups;
   }
 
-  /// Whether the launch may stand where the group does.
-  bool join(unsigned index, Group &group) {
+  /// Whether nothing between needs what the launch does, and bytes allow for it.
+  bool canStandAt(unsigned index, unsigned place) {
+    ++groupLooks;
     auto launch = cast<plan::LaunchOp>(*graph_.commands[index]);
-    SetVector<Value> inputs = group.inputs;
-    inputs.insert_range(launch.getInputs());
-    size_t outputs = group.outputs + launch.getOutputs().size();
-    if (!group.members.empty() && static_cast<int64_t>(inputs.size() + outputs) > mostOperands_)
-      return false;
-    if (llvm::any_of(graph_.successors[index],
-                     [&](unsigned successor) { return places_[successor] <= group.last; }) ||
-        isHeldBetween(launch, index, group.last) ||
-        !live_.extend(plan::CommandOpInterface(launch), positions_[index], positions_[group.last]))
-      return false;
+    return llvm::all_of(graph_.successors[index],
+                        [&](unsigned successor) { return places_[successor] > place; }) &&
+           !isHeldBetween(launch, index, place) &&
+           live_.canExtend(plan::CommandOpInterface(launch), positions_[index], positions_[place]);
+  }
+
+  bool hasRoom(const Group &group, plan::LaunchOp launch) const {
+    llvm::SmallDenseSet<Value, 8> added;
+    for (Value input : launch.getInputs())
+      if (!group.inputs.contains(input))
+        added.insert(input);
+    const size_t operands = group.inputs.size() + added.size() + group.outputs + launch.getOutputs().size();
+    return static_cast<int64_t>(operands) <= mostOperands_;
+  }
+
+  void join(unsigned index, Group &group) {
+    auto launch = cast<plan::LaunchOp>(*graph_.commands[index]);
+    live_.extend(plan::CommandOpInterface(launch), positions_[index], positions_[group.last]);
     group.members.push_back(launch);
     places_[index] = group.last;
-    group.inputs = std::move(inputs);
-    group.outputs = outputs;
-    return true;
+    group.inputs.insert_range(launch.getInputs());
+    group.outputs += launch.getOutputs().size();
   }
 
   /// Puts one launch in the place of the last member.

@@ -16,4 +16,8 @@ std::optional<ProductTiles> tilesForUpdate(plan::ProductOpInterface product);
 /// Whether the product makes a gradient that would not be stored if nobody but an update read it.
 bool canUpdateInProduct(plan::ProductOpInterface product);
 
+/// How often plan-group-launches has looked, in this process, whether a launch can stand where a group does,
+/// for tests: it must grow as the number of launches does.
+uint64_t launchGroupLooks();
+
 } // namespace gpuc

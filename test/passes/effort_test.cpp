@@ -1,13 +1,14 @@
 //===- effort_test.cpp - What passes do grows as the model does -------------===//
 //
-// Models are made in two sizes, and what fusion and inlining count of their own work must grow as the ops do,
-// whoever reads what. No clock is asked.
+// Models are made in two sizes, and what fusion, inlining and the grouping of launches count of their own
+// work must grow as the ops do, whoever reads what. No clock is asked.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/Compiler.h"
 #include "passes/base/Inline.h"
 #include "passes/kernels/FuseClusters.h"
+#include "passes/updates/Updates.h"
 
 #include "mlir/Pass/PassManager.h"
 
@@ -39,15 +40,14 @@ std::string model(const std::string &first, const std::string &each, int count, 
   return text + filled(last, count) + "}\n";
 }
 
-uint64_t worthOf(const std::string &text, uint64_t (*counter)()) {
+uint64_t worthOf(const std::string &text, uint64_t (*counter)(), Stage stage = Stage::trainStep) {
   const uint64_t before = counter();
   Compiler compiler;
   auto module = compiler.parse(text, "model.mlir");
   EXPECT_TRUE(module.ok()) << module.message();
   if (!module.ok())
     return 0;
-  Status status =
-      compiler.advance(**module, Stage::trainStep, {}, [](mlir::PassManager &) { return okStatus(); });
+  Status status = compiler.advance(**module, stage, {}, [](mlir::PassManager &) { return okStatus(); });
   EXPECT_TRUE(status.ok()) << status.message();
   return counter() - before;
 }
@@ -124,6 +124,25 @@ TEST(FusionEffort, KernelsDoNotComputeOneValueAtManyPlaces) {
   (*module)->walk([&](ir::FusedOp) { ++kernels; });
   EXPECT_GE(kernels, 2u);
   EXPECT_LE(kernels, 12u);
+}
+
+//===----------------------------------------------------------------------===//
+// Groups of launches
+//===----------------------------------------------------------------------===//
+
+TEST(GroupingEffort, GrowsAsTheLaunchesDo) {
+  // Each sum waits for the one before it, so that each is a group, and none can stand where another does.
+  auto looks = [](int count) {
+    return worthOf(model("%m0 = gpuc.exp %x : &\n%v0 = gpuc.sum %m0 dims [0, 1] : (&) -> tensor<f32>\n",
+                         "%m$ = gpuc.matmul %m~, %x : (&, &) -> &\n"
+                         "%s$ = gpuc.sum %m$ dims [0, 1] : (&) -> tensor<f32>\n"
+                         "%v$ = gpuc.add %v~, %s$ : tensor<f32>\n",
+                         count, "%b = gpuc.broadcast %v$ dims [] : tensor<f32> to &\nreturn %b : &\n"),
+                   launchGroupLooks, Stage::plan);
+  };
+  const uint64_t half = looks(200), whole = looks(400);
+  EXPECT_GT(half, 200u);
+  EXPECT_LE(whole, 3 * half) << half;
 }
 
 //===----------------------------------------------------------------------===//
