@@ -409,9 +409,14 @@ void FuseClusters::writeAgain(const Cluster &writer, Value value, Value copy, Is
 /// `behind` the last one of them: sorted by what they read, they would come behind all that stands there.
 void FuseClusters::readInstead(Value from, Value to, IsLate late, Operation *&behind) {
   auto follow = [&](Operation *op) {
-    if (op->getBlock() != &block_ || of(op) || !op->isBeforeInBlock(behind))
+    if (op->getBlock() != &block_ || of(op))
       return;
-    op->moveAfter(behind);
+    if (!block_.isOpOrderValid())
+      visits += block_.getOperations().size(); // to number all of them
+    if (!op->isBeforeInBlock(behind))
+      return;
+    op->remove(); // moveAfter would have the whole block numbered anew
+    block_.getOperations().insertAfter(Block::iterator(behind), op);
     behind = op;
   };
   llvm::SetVector<Operation *> users;

@@ -1,7 +1,7 @@
 //===- effort_test.cpp - What passes do grows as the model does -------------===//
 //
-// Models are made in two sizes, and what fusion, inlining and the grouping of launches count of their own
-// work must grow as the ops do, whoever reads what. No clock is asked.
+// Models are made in two sizes, and what fusion, inlining and the grouping of launches count of
+// their own work must grow as the ops do, whoever reads what. No clock is asked.
 //
 //===----------------------------------------------------------------------===//
 
@@ -124,6 +124,57 @@ TEST(FusionEffort, KernelsDoNotComputeOneValueAtManyPlaces) {
   (*module)->walk([&](ir::FusedOp) { ++kernels; });
   EXPECT_GE(kernels, 2u);
   EXPECT_LE(kernels, 12u);
+}
+
+//===----------------------------------------------------------------------===//
+// Training
+//===----------------------------------------------------------------------===//
+
+/// A step that trains `count` convolutions with batch norm and relu.
+std::string convolutions(int count) {
+  std::string variables, ops;
+  auto replaced = [](std::string text, int number) {
+    for (auto [word, type] : {std::pair("!x", "tensor<?x16x8x8xf32>"),
+                              std::pair("!w", "tensor<16x16x3x3xf32>"), std::pair("!v", "tensor<16xf32>")})
+      for (size_t at; (at = text.find(word)) != std::string::npos;)
+        text.replace(at, 2, type);
+    return filled(text, number);
+  };
+  for (int number = 1; number <= count; ++number) {
+    variables += replaced("gpuc.variable @w$ : !w init ones loc(\"c$\")\n"
+                          "gpuc.variable @scale$ : !v init ones loc(\"b$\")\n"
+                          "gpuc.variable @mean$ kind statistic : !v init zeros loc(\"b$\")\n"
+                          "gpuc.variable @var$ kind statistic : !v init ones loc(\"b$\")\n",
+                          number);
+    ops += replaced("%w$ = gpuc.read @w$ : !w loc(\"c$\")\n"
+                    "%c$ = gpuc.conv2d %v~, %w$ padding [1, 1, 1, 1] : (!x, !w) -> !x loc(\"c$\")\n"
+                    "%scale$ = gpuc.read @scale$ : !v loc(\"b$\")\n"
+                    "%mean$ = gpuc.read @mean$ : !v loc(\"b$\")\n"
+                    "%var$ = gpuc.read @var$ : !v loc(\"b$\")\n"
+                    "%n$, %m$, %r$, %p$, %q$ = gpuc.batch_norm %c$ running %mean$, %var$ weight %scale$ bias "
+                    "%scale$ : (!x, !v, !v, !v, !v) -> (!x, !v, !v, !v, !v) loc(\"b$\")\n"
+                    "gpuc.assign @mean$, %m$ : !v loc(\"b$\")\n"
+                    "gpuc.assign @var$, %r$ : !v loc(\"b$\")\n"
+                    "%v$ = gpuc.relu %n$ : !x loc(\"b$\")\n",
+                    number);
+  }
+  return replaced(variables +
+                      "func.func @loss(%v0: !x {gpuc.name = \"x\"}) -> (tensor<f32> {gpuc.name = "
+                      "\"loss_sum\"}, tensor<f32> {gpuc.name = \"count\"}) {\n" +
+                      ops +
+                      "%s = gpuc.mul %v$, %v$ : !x loc(\"loss\")\n"
+                      "%sum = gpuc.sum %s dims [0, 1, 2, 3] : (!x) -> tensor<f32> loc(\"loss\")\n"
+                      "%one = gpuc.constant 1.0 : tensor<f32> loc(\"loss\")\n"
+                      "return %sum, %one : tensor<f32>, tensor<f32> loc(\"loss\")\n}\n"
+                      "gpuc.recipe { loss = @loss, batch = 2, optimizer = sgd(lr = 0.1) }\n",
+                  count);
+}
+
+TEST(TrainingEffort, FusionGrowsAsTheLayersDo) {
+  const uint64_t half = worthOf(convolutions(50), fusionVisits),
+                 whole = worthOf(convolutions(100), fusionVisits);
+  EXPECT_GT(half, 50u);
+  EXPECT_LE(2 * whole, 5 * half) << half;
 }
 
 //===----------------------------------------------------------------------===//
