@@ -16,13 +16,22 @@
 #include "passes/base/Locations.h"
 #include "passes/plan/ProgramWriter.h"
 
+#include "llvm/ADT/Statistic.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <map>
 #include <set>
+
+#define DEBUG_TYPE "gpuc-to-plan"
 
 using namespace mlir;
 
 namespace gpuc {
+
+ALWAYS_ENABLED_STATISTIC(looks, "Looks from an op to one that has to follow it");
+
+uint64_t updateLooks() { return looks; }
+
 namespace {
 
 /// Ops that touch the bytes behind `value`: its users, and those of its reshapes and other views of it.
@@ -33,6 +42,34 @@ void collectUsers(Value value, SetVector<Operation *> &users) {
     users.insert(user);
   }
 }
+
+/// Where edges lead back in a block: between which positions, those that overlap as one. Whoever leaves what
+/// is before the end of such a stretch does not come back to it.
+class WaysBack {
+public:
+  /// An edge from one position to another, which may as well lie behind it.
+  void add(unsigned to, unsigned from) {
+    if (to >= from)
+      return;
+    auto next = ends.upper_bound(from);
+    while (next != ends.begin() && std::prev(next)->second >= to) {
+      --next;
+      to = std::min(to, next->first);
+      from = std::max(from, next->second);
+      next = ends.erase(next);
+    }
+    ends[to] = from;
+  }
+
+  /// Behind which nothing leads to the position, or to one before it.
+  unsigned endOfWaysTo(unsigned position) const {
+    auto next = ends.upper_bound(position);
+    return next == ends.begin() ? position : std::max(position, std::prev(next)->second);
+  }
+
+private:
+  std::map<unsigned, unsigned> ends; // by where they begin
+};
 
 class Updates {
 public:
@@ -54,6 +91,8 @@ private:
     }
     copyReturnedReshapes();
     copyReturnedReads(assigned);
+    for (auto [position, op] : llvm::enumerate(block))
+      positions[&op] = position;
     for (auto read : block.getOps<ir::ReadOp>())
       collectUsers(read.getResult(), readers[read.getVariable()]);
     for (Operation &op : block)
@@ -84,6 +123,7 @@ private:
     if (!canWrite(producer, assign) || isReadAgainBehind(producer, assign.getVariable()) ||
         keepsOthersWaiting(producer, assign) || !orderBehindReaders(producer, assign.getVariable())) {
       producer = insertCopy(assign.getValueMutable(), assign.getVariable());
+      positions[producer] = positions.lookup(assign);
       orderBehindReaders(producer, assign.getVariable());
     }
     taken.insert(assign.getValue());
@@ -128,29 +168,49 @@ private:
   /// Adds an edge from each other reader of the variable to `producer`; false, and no edge, if that closes a
   /// cycle.
   bool orderBehindReaders(Operation *producer, StringRef variable) {
-    SetVector<Operation *> reachable = reachableFrom(producer);
-    for (Operation *reader : readers[variable])
-      if (reader != producer && reachable.contains(reader))
-        return false;
-    for (Operation *reader : readers[variable])
-      if (reader != producer)
-        later[reader].push_back(producer);
+    const SmallVector<Operation *> others = llvm::to_vector(
+        llvm::make_filter_range(readers[variable], [&](Operation *reader) { return reader != producer; }));
+    if (others.empty())
+      return true;
+    const DenseSet<Operation *> reachable = reachableFrom(producer, waysBack.endOfWaysTo(lastOf(others)));
+    if (llvm::any_of(others, [&](Operation *reader) { return reachable.contains(reader); }))
+      return false;
+    for (Operation *reader : others) {
+      later[reader].push_back(producer);
+      waysBack.add(positions.lookup(producer), positions.lookup(reader));
+    }
     return true;
   }
 
-  SetVector<Operation *> reachableFrom(Operation *start) {
-    SetVector<Operation *> reached;
-    reached.insert(start);
-    for (size_t next = 0; next < reached.size(); ++next)
-      forEachSuccessor(reached[next], [&](Operation *successor) { reached.insert(successor); });
+  unsigned lastOf(ArrayRef<Operation *> ops) const {
+    unsigned last = 0;
+    for (Operation *op : ops)
+      last = std::max(last, positions.lookup(op));
+    return last;
+  }
+
+  /// Of the ops that stood no further back than at `end`.
+  DenseSet<Operation *> reachableFrom(Operation *start, unsigned end) {
+    DenseSet<Operation *> reached;
+    SmallVector<Operation *> open;
+    auto reach = [&](Operation *op) {
+      if (positions.lookup(op) <= end && reached.insert(op).second)
+        open.push_back(op);
+    };
+    reach(start);
+    while (!open.empty())
+      forEachSuccessor(open.pop_back_val(), reach);
     return reached;
   }
 
   template <typename Callback> void forEachSuccessor(Operation *op, Callback callback) {
-    for (Operation *user : op->getUsers())
-      callback(user);
-    for (Operation *successor : later.lookup(op))
+    auto look = [&](Operation *successor) {
+      ++looks;
       callback(successor);
+    };
+    llvm::for_each(op->getUsers(), look);
+    if (auto found = later.find(op); found != later.end())
+      llvm::for_each(found->second, look);
   }
 
   /// Puts a kernel that copies between a value and its user.
@@ -198,7 +258,9 @@ private:
   SmallVector<ir::AssignOp> assigns;
   llvm::StringMap<SetVector<Operation *>> readers;       // of the old value, for each variable
   DenseMap<Operation *, SmallVector<Operation *>> later; // reader → the op that overwrites what it reads
-  DenseSet<Value> taken;                                 // values that are some variable's already
+  DenseMap<Operation *, unsigned> positions;             // as they stood; of a copy, its assign's
+  WaysBack waysBack;
+  DenseSet<Value> taken; // values that are some variable's already
 };
 
 } // namespace

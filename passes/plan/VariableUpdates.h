@@ -18,4 +18,8 @@ void makeUpdatesInPlace(mlir::func::FuncOp function);
 /// written where the variable lies, and no later proof knows which of both values was meant.
 mlir::LogicalResult verifyUpdates(mlir::func::FuncOp function, const Blame &blame);
 
+/// How often makeUpdatesInPlace has looked, in this process, from an op to one that has to follow it, for
+/// tests: it must grow as the number of ops does.
+uint64_t updateLooks();
+
 } // namespace gpuc

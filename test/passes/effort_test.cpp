@@ -1,6 +1,6 @@
 //===- effort_test.cpp - What passes do grows as the model does -------------===//
 //
-// Models are made in two sizes, and what fusion, inlining and the grouping of launches count of
+// Models are made in two sizes, and what fusion, inlining, updates and the grouping of launches count of
 // their own work must grow as the ops do, whoever reads what. No clock is asked.
 //
 //===----------------------------------------------------------------------===//
@@ -8,6 +8,7 @@
 #include "passes/Compiler.h"
 #include "passes/base/Inline.h"
 #include "passes/kernels/FuseClusters.h"
+#include "passes/plan/VariableUpdates.h"
 #include "passes/updates/Updates.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -173,6 +174,13 @@ std::string convolutions(int count) {
 TEST(TrainingEffort, FusionGrowsAsTheLayersDo) {
   const uint64_t half = worthOf(convolutions(50), fusionVisits),
                  whole = worthOf(convolutions(100), fusionVisits);
+  EXPECT_GT(half, 50u);
+  EXPECT_LE(2 * whole, 5 * half) << half;
+}
+
+TEST(TrainingEffort, PlacingUpdatesGrowsAsTheLayersDo) {
+  const uint64_t half = worthOf(convolutions(50), updateLooks, Stage::plan),
+                 whole = worthOf(convolutions(100), updateLooks, Stage::plan);
   EXPECT_GT(half, 50u);
   EXPECT_LE(2 * whole, 5 * half) << half;
 }
