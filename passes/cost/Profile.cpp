@@ -5,6 +5,7 @@
 #include "llvm/Support/JSON.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 using namespace mlir;
@@ -14,7 +15,7 @@ namespace {
 
 /// Of an event of the trace, if it is a command of a training step.
 struct Event {
-  StringRef name;
+  Profile::Key command;
   double nanoseconds;
 };
 
@@ -24,11 +25,12 @@ std::optional<Event> eventOf(const llvm::json::Value &value) {
   if (!arguments || event->getString("ph") != "X" || arguments->getString("entry") != "train_step")
     return std::nullopt;
   const auto name = event->getString("name");
+  const auto bytes = arguments->getInteger("bytes");
   const auto microseconds = event->getNumber("dur");
   constexpr double kMostMicroseconds = 1e12;
-  if (!name || !microseconds || !(*microseconds >= 0 && *microseconds <= kMostMicroseconds))
+  if (!name || !bytes || !microseconds || !(*microseconds >= 0 && *microseconds <= kMostMicroseconds))
     return std::nullopt;
-  return Event{*name, *microseconds * 1000};
+  return Event{{name->str(), *bytes}, *microseconds * 1000};
 }
 
 double medianOf(std::vector<double> &values) {
@@ -48,11 +50,11 @@ Result<Profile> Profile::parse(StringRef text, const std::string &name) {
   const llvm::json::Array *events = root ? root->getArray("traceEvents") : nullptr;
   if (!events)
     return Status::error(name + ": not a profile" + cure);
-  llvm::StringMap<std::vector<double>> times;
+  std::map<Key, std::vector<double>> times;
   double least = std::numeric_limits<double>::max();
   for (const llvm::json::Value &value : *events)
     if (std::optional<Event> event = eventOf(value)) {
-      times[event->name].push_back(event->nanoseconds);
+      times[event->command].push_back(event->nanoseconds);
       least = std::min(least, event->nanoseconds);
     }
   if (times.empty())
@@ -60,17 +62,19 @@ Result<Profile> Profile::parse(StringRef text, const std::string &name) {
   Profile profile;
   profile.name_ = name;
   // The shortest command of all, which marks an event or has nothing to copy, is what taking the time takes.
-  for (auto &entry : times)
-    profile.commands_[entry.getKey()] = {medianOf(entry.getValue()) - least,
-                                         static_cast<int64_t>(entry.getValue().size())};
-  for (auto &entry : profile.commands_)
-    entry.getValue().nanoseconds = std::max(0.0, entry.getValue().nanoseconds);
+  for (auto &[command, seen] : times)
+    profile.commands_[command] = {std::max(0.0, medianOf(seen) - least), static_cast<int64_t>(seen.size())};
   return profile;
 }
 
-const Profile::Command *Profile::find(StringRef command) const {
+const Profile::Command *Profile::find(const Key &command) const {
   auto found = commands_.find(command);
-  return found == commands_.end() ? nullptr : &found->getValue();
+  return found == commands_.end() ? nullptr : &found->second;
+}
+
+bool Profile::hasName(const std::string &name) const {
+  auto found = commands_.lower_bound({name, std::numeric_limits<int64_t>::min()});
+  return found != commands_.end() && found->first.first == name;
 }
 
 } // namespace gpuc

@@ -13,6 +13,8 @@
 #include "llvm/ADT/SetVector.h"
 
 #include <cmath>
+#include <map>
+#include <vector>
 
 using namespace mlir;
 
@@ -49,26 +51,36 @@ Prediction::Prediction(plan::ProgramOp program, const CostModel &cost)
     findSeen(program, *cost.profile());
 }
 
+/// As a trace counts them: of its operands, whatever of them it reads.
+static int64_t bytesOf(plan::CommandOpInterface command) {
+  int64_t bytes = 0;
+  for (Value value :
+       llvm::concat<Value>(llvm::to_vector(command.getReads()), llvm::to_vector(command.getWrites())))
+    bytes += plan::rangeOf(value).size;
+  return bytes;
+}
+
 /// A profile has the events of one thread: of the parts of a parallel those that it took. All others it has
 /// as often as the step ran, which is how often it has those that it has most often.
 void Prediction::findSeen(plan::ProgramOp program, const Profile &profile) {
-  llvm::StringMap<double> executions;
+  std::map<Profile::Key, double> executions;
+  std::vector<std::pair<plan::CommandOpInterface, Profile::Key>> named;
   program.walk([&](plan::CommandOpInterface command) {
-    const std::string name = traceNameOf(command);
-    commands_ += !name.empty();
-    if (!name.empty())
-      executions[name] += static_cast<double>(executionsOf(command));
+    if (std::string name = traceNameOf(command); !name.empty())
+      named.emplace_back(command, Profile::Key(std::move(name), bytesOf(command)));
   });
+  commands_ = static_cast<int64_t>(named.size());
+  for (const auto &[command, key] : named)
+    executions[key] += static_cast<double>(executionsOf(command));
   double steps = 0;
-  for (auto &entry : executions)
-    if (const Profile::Command *seen = profile.find(entry.getKey()))
-      steps = std::max(steps, static_cast<double>(seen->events) / entry.getValue());
-  program.walk([&](plan::CommandOpInterface command) {
-    const std::string name = traceNameOf(command);
-    if (const Profile::Command *seen = name.empty() ? nullptr : profile.find(name))
-      seen_[command] =
-          seen->nanoseconds * static_cast<double>(seen->events) / (executions.lookup(name) * steps);
-  });
+  for (const auto &[key, times] : executions)
+    if (const Profile::Command *seen = profile.find(key))
+      steps = std::max(steps, static_cast<double>(seen->events) / times);
+  for (const auto &[command, key] : named)
+    if (const Profile::Command *seen = profile.find(key))
+      seen_[command] = seen->nanoseconds * static_cast<double>(seen->events) / (executions.at(key) * steps);
+    else
+      ofOtherSizes_ += profile.hasName(key.first);
 }
 
 /// To 1/1024 ns: sums of these are exact, whatever the order of commands.

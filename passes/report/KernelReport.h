@@ -20,8 +20,9 @@ public:
   /// the next, as their commands count for themselves.
   double nanosecondsOf(plan::CommandOpInterface command) const;
 
-  /// How many commands were seen in cost.profile(), and how many there are.
+  /// How many commands were seen in cost.profile(), how many it has of other sizes, and how many there are.
   int64_t seen() const { return seen_.size(); }
+  int64_t ofOtherSizes() const { return ofOtherSizes_; }
   int64_t commands() const { return commands_; }
 
   WorkTable &works() const { return works_; }
@@ -37,7 +38,7 @@ private:
   llvm::DenseMap<mlir::Operation *, Traffic> traffic_;
   llvm::DenseMap<mlir::Operation *, double> seen_; ///< What one execution took.
   llvm::DenseSet<mlir::Operation *> forked_;       ///< Parallels whose parts threads take.
-  int64_t commands_ = 0;
+  int64_t commands_ = 0, ofOtherSizes_ = 0;
 };
 
 /// All that computes something in any program, in the order of each: docs/report.md explains each field.

@@ -19,7 +19,7 @@ struct StepWork {
 };
 StepWork stepWorkOf(mlir::ModuleOp module, const CostModel &cost);
 
-/// An error if cost.profile() has seen none of the step's commands.
+/// An error if cost.profile() has seen none of the step's commands, a warning if less than half of them.
 mlir::LogicalResult checkProfile(mlir::ModuleOp module, const CostModel &cost);
 
 /// Who says what commands take: "uncalibrated", or of which CPU and how many threads rates are.

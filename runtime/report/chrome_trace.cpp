@@ -30,13 +30,23 @@ Json namesOf(const std::vector<TraceLine>& lines) {
   return list;
 }
 
+/// Of its operands in the arena; what is both read and written counts twice.
+uint64_t bytesOf(const fb::Command& command) {
+  uint64_t bytes = 0;
+  for (const CommandOperand& each : operandsOf(command))
+    if (each.operand) bytes += each.operand->size() * (isRead(each.use.role) + isWritten(each.use.role));
+  return bytes;
+}
+
 }  // namespace
 
 std::string chromeTrace(const std::vector<TraceLine>& lines, const std::vector<TraceEvent>& events) {
   double start_ns = events.empty() ? 0 : events.front().begin_ns;
   for (const TraceEvent& event : events) start_ns = std::min(start_ns, event.begin_ns);
   Json list = namesOf(lines);
-  for (const TraceEvent& event : events)
+  for (const TraceEvent& event : events) {
+    Json arguments = {{"entry", event.entry}, {"location", event.location}};
+    if (event.bytes) arguments["bytes"] = *event.bytes;
     list.push_back({{"name", event.name},
                     {"cat", event.kind},
                     {"ph", "X"},
@@ -44,7 +54,8 @@ std::string chromeTrace(const std::vector<TraceLine>& lines, const std::vector<T
                     {"dur", (event.end_ns - event.begin_ns) / 1000},
                     {"pid", lines[event.line].process},
                     {"tid", event.line},
-                    {"args", {{"entry", event.entry}, {"location", event.location}}}});
+                    {"args", std::move(arguments)}});
+  }
   Json trace = {{"traceEvents", std::move(list)}, {"displayTimeUnit", "ns"}};
   // Names come from a file: what is not UTF-8 in them is replaced.
   return trace.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -65,7 +76,8 @@ std::string chromeTrace(const Plan& plan, const std::vector<ProfileEvent>& event
                     .entry = std::string(textOf(program.name())),
                     .location = std::string(textOf(event.command->location())),
                     .begin_ns = static_cast<double>(event.begin_ns - start_ns),
-                    .end_ns = static_cast<double>(event.end_ns - start_ns)});
+                    .end_ns = static_cast<double>(event.end_ns - start_ns),
+                    .bytes = bytesOf(*event.command)});
   }
   return chromeTrace(lines, list);
 }

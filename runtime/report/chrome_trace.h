@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct TraceEvent {
   size_t line = 0;
   std::string name, kind, entry, location;
   double begin_ns = 0, end_ns = 0;
+  std::optional<uint64_t> bytes = std::nullopt;  // that the command reads and writes
 };
 
 /// Times are in microseconds since the first.

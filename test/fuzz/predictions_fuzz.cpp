@@ -43,6 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const llvm::StringRef text(reinterpret_cast<const char*>(data), size);
   if (Result<HostRates> rates = parseRates(text, "f"); holds(rates)) checkRates(*rates);
   Result<Profile> profile = Profile::parse(text, "f");
-  if (holds(profile)) require(profile->find("no such command") == nullptr, "what was not seen is not found");
+  if (holds(profile))
+    require(profile->find({"no such command", 0}) == nullptr, "what was not seen is not found");
   return 0;
 }

@@ -329,9 +329,10 @@ TEST(RatesFile, SaysWhatIsWrongAndTheCure) {
   EXPECT_EQ(errorWith("\"conv\"", "\"convs\""), "rates.json: it has no rates of 'conv'" + cure);
 }
 
-std::string event(const std::string &name, double microseconds, const std::string &entry = "train_step") {
+std::string event(const std::string &name, double microseconds, const std::string &entry = "train_step",
+                  int64_t bytes = 8) {
   return R"({"name": ")" + name + R"(", "ph": "X", "dur": )" + std::to_string(microseconds) +
-         R"(, "args": {"entry": ")" + entry + R"("}})";
+         R"(, "args": {"entry": ")" + entry + R"(", "bytes": )" + std::to_string(bytes) + "}}";
 }
 
 TEST(Profile, HasMediansWithoutWhatTakingTheTimeTakes) {
@@ -339,10 +340,22 @@ TEST(Profile, HasMediansWithoutWhatTakingTheTimeTakes) {
                              event("a", 2) + "," + event("b", 9, "predict");
   const Result<Profile> profile = Profile::parse("{\"traceEvents\": [" + events + "]}", "f");
   ASSERT_TRUE(profile.ok()) << profile.message();
-  ASSERT_NE(profile->find("a"), nullptr);
-  EXPECT_NEAR(profile->find("a")->nanoseconds, 1950, 1e-6);
-  EXPECT_EQ(profile->find("a")->events, 3);
-  EXPECT_EQ(profile->find("b"), nullptr) << "another entry's";
+  ASSERT_NE(profile->find({"a", 8}), nullptr);
+  EXPECT_NEAR(profile->find({"a", 8})->nanoseconds, 1950, 1e-6);
+  EXPECT_EQ(profile->find({"a", 8})->events, 3);
+  EXPECT_FALSE(profile->hasName("b")) << "another entry's";
+}
+
+TEST(Profile, HoldsCommandsOfOneNameApartByTheirBytes) {
+  const std::string events = event("a", 1) + "," + event("a", 3, "train_step", 16) + "," + event("aa", 0);
+  const Result<Profile> profile = Profile::parse("{\"traceEvents\": [" + events + "]}", "f");
+  ASSERT_TRUE(profile.ok()) << profile.message();
+  ASSERT_NE(profile->find({"a", 16}), nullptr);
+  EXPECT_NEAR(profile->find({"a", 8})->nanoseconds, 1000, 1e-6);
+  EXPECT_NEAR(profile->find({"a", 16})->nanoseconds, 3000, 1e-6);
+  EXPECT_EQ(profile->find({"a", 24}), nullptr);
+  EXPECT_TRUE(profile->hasName("a"));
+  EXPECT_FALSE(profile->hasName("A"));
 }
 
 TEST(Profile, SaysWhatIsWrongAndTheCure) {
