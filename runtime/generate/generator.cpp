@@ -52,6 +52,19 @@ Status writeToken(int64_t token, bool as_text, bool first) {
   return flushStdout();
 }
 
+/// One line, in as far as it comes.
+Status writeTokens(Generator& generator, const std::vector<int64_t>& prompt, int64_t tokens, bool as_text) {
+  for (size_t i = 0; i < prompt.size(); ++i) {
+    generator.append(prompt[i]);
+    GPUC_RETURN_IF_ERROR(writeToken(prompt[i], as_text, i == 0));
+  }
+  for (int64_t i = 0; i < tokens; ++i) {
+    GPUC_ASSIGN_OR_RETURN(int64_t token, generator.next());
+    GPUC_RETURN_IF_ERROR(writeToken(token, as_text, false));
+  }
+  return okStatus();
+}
+
 }  // namespace
 
 Generator::Generator(Session& session, ProgramId predict, const SamplingOptions& options)
@@ -155,16 +168,11 @@ Status generate(const GenerateOptions& options) {
                                 : tokensOfNumbers(options.prompt_tokens, generator.vocabulary()));
   GPUC_RETURN_IF_ERROR(VariableStore(session).startFrom(options.variables));
 
-  for (size_t i = 0; i < prompt.size(); ++i) {
-    generator.append(prompt[i]);
-    GPUC_RETURN_IF_ERROR(writeToken(prompt[i], as_text, i == 0));
-  }
-  for (int64_t i = 0; i < options.tokens; ++i) {
-    GPUC_ASSIGN_OR_RETURN(int64_t token, generator.next());
-    GPUC_RETURN_IF_ERROR(writeToken(token, as_text, false));
-  }
+  // What was written ends its line before an error begins its own.
+  const Status written = writeTokens(generator, prompt, options.tokens, as_text);
   std::putchar('\n');
-  return flushStdout();
+  const Status flushed = flushStdout();
+  return written.ok() ? flushed : written;
 }
 
 }  // namespace gpuc
