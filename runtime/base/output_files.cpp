@@ -26,13 +26,20 @@ Status checkPlace(const std::string& path) {
   return okStatus();
 }
 
+/// From the root. Of a path none of whose names is there yet weakly_canonical leaves as it is what it does
+/// not begin with: "a" and "./a" would be two.
+fs::path wholePath(const fs::path& path) {
+  std::error_code failed;
+  return fs::weakly_canonical(fs::absolute(path, failed), failed);
+}
+
 /// What a link leads to, also if that is not there yet.
 fs::path followed(fs::path path) {
   constexpr int kMostLinks = 40;
   std::error_code failed;
   for (int i = 0; i < kMostLinks && fs::is_symlink(path, failed); ++i)
     path = path.parent_path() / fs::read_symlink(path, failed);
-  return fs::weakly_canonical(path, failed);
+  return wholePath(path);
 }
 
 /// Also by another spelling or through a link. Devices take what many writers write.
@@ -48,7 +55,7 @@ bool isSameFile(const std::string& a, const std::string& b) {
 bool isInFolderOf(const std::string& path, const std::string& folder) {
   std::error_code failed;
   if (path == "-" || !fs::is_directory(folder, failed)) return false;
-  fs::path whole = fs::weakly_canonical(path, failed), root = fs::canonical(folder, failed);
+  fs::path whole = wholePath(path), root = fs::canonical(folder, failed);
   auto [root_end, rest] = std::mismatch(root.begin(), root.end(), whole.begin(), whole.end());
   return !failed && root_end == root.end() && std::distance(rest, whole.end()) > 1;
 }

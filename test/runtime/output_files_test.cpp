@@ -65,6 +65,9 @@ TEST_F(OutputFiles, AreNotWrittenTwice) {
   std::string path = folder_ / "new";
   EXPECT_EQ(errorOf({path, folder_ / "./new"}),
             "cannot write " + folder_ / "./new" + ": two outputs go there; give each its own");
+  EXPECT_EQ(errorOf({"not there yet", "./not there yet"}),
+            "cannot write ./not there yet: two outputs go there; give each its own")
+      << "in the working folder";
   std::filesystem::create_symlink("new", folder_ / "link");
   std::filesystem::create_symlink(folder_ / "link", folder_ / "link2");
   std::filesystem::create_symlink("itself", folder_ / "itself");
