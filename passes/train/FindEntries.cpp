@@ -39,8 +39,10 @@ class FindEntriesPass : public impl::FindEntriesPassBase<FindEntriesPass> {
       for (FlatSymbolRefAttr symbol : {recipe.getLossAttr(), recipe.getAccuracyAttr()})
         if (auto function = symbol ? module.lookupSymbol<func::FuncOp>(symbol.getAttr()) : func::FuncOp())
           reached.insert(function);
-    if (auto predict = module.lookupSymbol<func::FuncOp>("predict"))
+    if (auto predict = module.lookupSymbol<func::FuncOp>("predict")) {
+      predict.setPublic(); // By its name it is one, as the recipe's functions are.
       reached.insert(predict);
+    }
     for (auto function : module.getOps<func::FuncOp>())
       if (!called.contains(function) && function.isPublic() && reached.insert(function))
         function->setAttr(kEntryAttr, UnitAttr::get(module.getContext()));

@@ -76,3 +76,11 @@ func.func @init() {
 func.func @other(%x: tensor<4xf64>) -> tensor<4xf64> {
   return %x : tensor<4xf64>
 }
+
+// -----
+
+// @predict is one by its name, though it is private.
+// CHECK:       func.func @predict(%{{.*}}: tensor<?x2xf32>) -> tensor<?x2xf32> {
+func.func private @predict(%x: tensor<?x2xf32>) -> tensor<?x2xf32> {
+  return %x : tensor<?x2xf32>
+}
