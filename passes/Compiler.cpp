@@ -13,6 +13,7 @@
 #include "passes/WaysOut.h"
 #include "passes/base/Diagnostics.h"
 #include "passes/base/Entries.h"
+#include "passes/base/KnownAttributes.h"
 #include "passes/base/Target.h"
 #include "passes/base/TensorSizes.h"
 #include "passes/batch/Parts.h"
@@ -396,6 +397,8 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
   Stage from = stageOf(module);
   if (failed(checkValues(module)))
     return state->errors.take("not a module of tensors");
+  if (from == Stage::model && failed(checkAttributeNames(module)))
+    return state->errors.take("not a model");
   if (module.getBody()->empty())
     return Status::error("the module is empty: expected a model, with a function @predict or @loss");
   GPUC_RETURN_IF_ERROR(checkUndecided(module, from, options));
