@@ -1,7 +1,7 @@
 //===- ModuleText.cpp - Text that the parser of MLIR can be given ----------===//
 //
-// The text is read as its tokens are, as far as brackets and aliases go: comments and strings are passed
-// over.
+// The text is read as its tokens are, as far as brackets, aliases and numbers of results go: comments and
+// strings are passed over.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kMostNested = 256;
 constexpr uint64_t kMostAliasBytes = 16 << 20;
+constexpr size_t kMostResultDigits = 6;
 
 /// `#name = …` or `!name = …`: its own text, and which others it names.
 struct Alias {
@@ -65,7 +66,7 @@ private:
     else if (text_.substr(at_).starts_with("->"))
       at_ += 2;
     else if (character == '#' || character == '!')
-      scanAlias();
+      return scanAlias();
     else if (std::string_view("([{<").find(character) != std::string_view::npos)
       return open();
     else if (std::string_view(")]}>").find(character) != std::string_view::npos)
@@ -91,12 +92,18 @@ private:
     at_ = std::min(at_ + 1, text_.size());
   }
 
-  /// An alias is defined outside of all brackets, and used elsewhere.
-  void scanAlias() {
+  /// An alias is defined outside of all brackets, and used elsewhere. `%x#3`, a value's fourth result, looks
+  /// as one does.
+  std::optional<TextFault> scanAlias() {
     const size_t begin = at_++;
     while (at_ < text_.size() && isNameCharacter(text_[at_]))
       ++at_;
     const std::string_view name = text_.substr(begin, at_ - begin);
+    const bool isNumber =
+        name.size() > 1 && name.find_first_not_of("0123456789", 1) == std::string_view::npos;
+    if (isNumber && name.size() - 1 > kMostResultDigits)
+      return faultAt(begin, "a result's number has more than " + std::to_string(kMostResultDigits) +
+                                " digits; no op has as many results");
     const size_t next = text_.find_first_not_of(" \t\r\n", at_);
     if (depth_ == 0 && next != std::string_view::npos && text_[next] == '=') {
       endAlias();
@@ -108,6 +115,7 @@ private:
     } else if (current_) {
       current_->uses.push_back(name);
     }
+    return std::nullopt;
   }
 
   /// A value ends with its line, unless a bracket is open or comes next.

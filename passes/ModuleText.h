@@ -18,9 +18,10 @@ struct TextFault {
 };
 
 /// The parser recurses over brackets, and whoever prints or walks an attribute, over what its aliases stand
-/// for; deeper texts end the process. Every tool that reads .mlir asks this first. Faults are brackets within
-/// more than 256 others, and aliases of aliases that are nested as deeply, or that stand for more than 16 MiB
-/// of text. Takes time in proportion to the text.
+/// for; deeper texts end the process. It makes room for as many results of a value as one that is named has a
+/// number, whatever there are. Every tool that reads .mlir asks this first. Faults are brackets within more
+/// than 256 others, aliases of aliases that are nested as deeply, or that stand for more than 16 MiB of text,
+/// and results with a number of more than 6 digits. Takes time in proportion to the text.
 std::optional<TextFault> findTextFault(std::string_view text);
 
 /// The same as an error: "FILE:LINE:COLUMN: …".

@@ -54,6 +54,20 @@ TEST(ModuleText, AliasesStandForWhatIsInThem) {
   EXPECT_EQ(errorOf("#a = [#b]\n#b = [#a]\n"), ""); // for the parser to say
 }
 
+/// The parser would make room for three thousand million results, 48 GB.
+TEST(ModuleText, ResultsHaveSmallNumbers) {
+  EXPECT_EQ(errorOf("return %x#999999 : f32"), "");
+  EXPECT_EQ(errorOf("return %x#0 loc(#loc12345678)\n// %x#3000000000\n\"%x#3000000000\""), "");
+  for (const char *number : {"#1000000", "#3000000000", " #99999999999999999999"})
+    EXPECT_NE(errorOf("\n  return %x" + std::string(number)).find("m.mlir:2:1"), std::string::npos) << number;
+  EXPECT_NE(errorOf("return %x#3000000000").find("a result's number has more than 6 digits"),
+            std::string::npos);
+  Compiler compiler;
+  const auto module = compiler.parse("func.func @f(%x: f32) -> f32 { return %x#3000000000 : f32 }", "m.mlir");
+  ASSERT_FALSE(module.ok());
+  EXPECT_NE(module.message().find("no op has as many results"), std::string::npos) << module.message();
+}
+
 TEST(ModuleText, EveryModuleOfTheTestsPasses) {
   int files = 0;
   for (const auto &entry : std::filesystem::recursive_directory_iterator(GPUC_TEST_SOURCE))
