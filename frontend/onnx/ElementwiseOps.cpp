@@ -42,14 +42,17 @@ void lowerMod(NodeScope &node) {
   node.output(select(wrong, remainder + b, remainder));
 }
 
-/// Integers are raised in f64: exact as long as the result is below 2^52.
+/// Integers are raised in f64: by integers exact as long as the result is below 2^52. By a float what comes
+/// of it is cut, as a cast is, but for what misses an integer by the rounding of f64 alone.
 void lowerPow(NodeScope &node) {
   Tensor base = node.input(0), exponent = node.input(1);
   DataType type = base.type();
   DataType computed =
       base.isFloat() && type != DataType::f16 && type != DataType::bf16 ? type : DataType::f64;
   Tensor power = binary("pow", cast(base, computed), cast(exponent, computed));
-  node.output(cast(base.isFloat() ? power : unary("round", power), type));
+  if (!base.isFloat())
+    power = exponent.isFloat() ? power * (1 + 0x1p-45) : unary("round", power);
+  node.output(cast(power, type));
 }
 
 /// Two or more operands, from the left.
