@@ -146,6 +146,10 @@ void buildExpandedStepPipeline(OpPassManager &passes, const PipelineOptions &opt
   passes.addPass(createFuseLinearLossesPass({options.target}));
   // Before derivatives are taken: the backward pass is of the precision of the forward pass.
   passes.addPass(createMixedPrecisionPass({options.target}));
+  // Scores of attention that a model spells out vanish likewise. The casts that are there now are no
+  // hindrance.
+  if (options.fuse)
+    passes.addPass(createFuseAttentionPass({options.target}));
   // What the gradients of max pooling, and of relu beside it, keep is decided before there are any.
   passes.addPass(createReluBehindPoolingPass());
   passes.addPass(createNarrowIndicesPass());
@@ -188,6 +192,8 @@ void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createMaskPaddingPass());
   passes.addPass(createFuseLinearLossesPass({options.target}));
   passes.addPass(createMixedPrecisionPass({options.target}));
+  if (options.fuse)
+    passes.addPass(createFuseAttentionPass({options.target}));
   doors.add(createExpandRecipePass({/*training=*/false}), "step");
   buildKernels(passes, options, doors);
 }

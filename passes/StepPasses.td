@@ -164,6 +164,37 @@ def FuseLinearLossesPass : GpucPass<"gpuc-fuse-linear-losses"> {
   ];
 }
 
+def FuseAttentionPass : GpucPass<"gpuc-fuse-attention"> {
+  let summary = "Make one op of attention that is spelled out, so that no score is stored";
+  let description = [{
+    softmax(scale · query · keyᵀ + mask) · value, written op by op, becomes a `gpuc.attention`, if the target computes
+    that whole (see `gpuc-decompose`) and nothing else reads what stands between. Matrices have 3 or 4 dimensions. There
+    may be casts between, a factor or divisor that is a constant, dropout of the probabilities, and masks: -∞ where a
+    condition holds, or numbers that are added. A mask that constants say, and that leaves each query all keys up to its
+    own, becomes `causal`; one that leaves all keys goes. A large negative number (-1e9 or less) in the place of -∞ is
+    taken of known masks alone, of which each row sees something; elsewhere a row that sees nothing would be a mean of
+    all values, where attention gives 0. It stands behind `gpuc-mixed-precision`, whose casts it sees: products keep
+    their type, and what is between is computed in f32. It stands before `gpuc-autodiff`, which takes the derivative of
+    the one op.
+
+    Before:
+    ```mlir
+    %s = gpuc.matmul %q, transpose %k : (tensor<8x4x64x16xf32>, tensor<8x4x64x16xf32>) -> tensor<8x4x64x64xf32>
+    %scaled = gpuc.mul %s, %quarter : tensor<8x4x64x64xf32>
+    %p = gpuc.softmax %scaled dim 3 : tensor<8x4x64x64xf32>
+    %o = gpuc.matmul %p, %v : (tensor<8x4x64x64xf32>, tensor<8x4x64x16xf32>) -> tensor<8x4x64x16xf32>
+    ```
+    After:
+    ```mlir
+    %o, %lse = gpuc.attention %q, %k, %v scale 0.25 : …
+    ```
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"\"host\"",
+           "host[:CPU] or cuda:ARCHITECTURE: which attention stays whole">,
+  ];
+}
+
 def MixedPrecisionPass : GpucPass<"gpuc-mixed-precision"> {
   let summary = "Compute the products of loss, accuracy and predict in bf16, f16 or tf32";
   let description = [{

@@ -85,6 +85,8 @@ bool hasHostAttention(Operation *op) {
       .Default(false);
 }
 
+bool hasHostAttentionOfAnyType(ir::AttentionOp attention) { return fits(attention, kMostAttentionWidth); }
+
 /// A block of threads takes at least one tile; a grid holds so many.
 template <typename Op> static bool fitsCuda(Op op) {
   ArrayRef<int64_t> queries = ir::shapeOf(op.getQuery()), keys = ir::shapeOf(op.getKey());

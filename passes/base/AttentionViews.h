@@ -20,6 +20,9 @@ bool isAttention(mlir::Operation *op);
 /// Whether the host's library computes the op (attention or its gradient) whole where it stands.
 bool hasHostAttention(mlir::Operation *op);
 
+/// The same of attention in any type: `gpuc-decompose` has the host compute 16 bits as f32.
+bool hasHostAttentionOfAnyType(ir::AttentionOp attention);
+
 /// Widths of heads up to this are computed on CUDA: a thread holds its part of a row in registers.
 inline constexpr int64_t kMostCudaAttentionWidth = 128;
 
