@@ -36,6 +36,7 @@ from gpuc.formulas.cures import cure_of_type, cured
 from gpuc.functional import Rules, functional, name_of
 from gpuc.inner_gradients import has_gradients, inner_gradients, mark_inputs
 from gpuc.lines import beginning_of, is_own, own_name, user_line
+from gpuc.triangles import Triangle
 
 TYPES = {
     torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
@@ -43,6 +44,7 @@ TYPES = {
 }  # fmt: skip
 RESERVED = {"accuracy", "evaluate", "init", "loss", "lr", "predict", "seed", "step", "updates"}
 MOST_CONSTANT_ELEMENTS = 1 << 16  # Larger ones are variables, so that the text stays small.
+LEAST_TRIANGLE_ELEMENTS = 1 << 10  # Smaller ones are written out.
 
 
 CAPTURES = threading.RLock()  # Around all that runs a module with torch changed, one thread after another.
@@ -607,6 +609,7 @@ class FunctionRecorder:
         self.references = {}  # By node: what stands for it.
         self.known = {}  # By node: its value, where that hangs on constants alone.
         self.of_values = set()  # Nodes that are refused, as they hang on a tensor's value.
+        self.triangles = {}  # By what they are: what stands for it.
         self.inputs, self.nodes = [], []
 
     def record(self, name, outputs):
@@ -765,7 +768,7 @@ class FunctionRecorder:
             known = self.known[value]
             if not isinstance(known, torch.Tensor):
                 return self.encode(known)
-            self.references[value] = self.references.get(value) or self.owner.constant(known)
+            self.references[value] = self.references.get(value) or self.constant(value, known)
             return self.references[value]
         if isinstance(value, (list, tuple)):
             return [self.encode(element) for element in value]
@@ -777,6 +780,27 @@ class FunctionRecorder:
             return str(value)
         cure = ": keep real and imaginary parts as real tensors" if isinstance(value, complex) else ": give a number, or a tensor"
         raise Error(f"{type(value).__name__} {value} is no argument that gpuc takes{cure}")
+
+    def constant(self, node, known):
+        triangle = Triangle.of(known) if known.numel() > LEAST_TRIANGLE_ELEMENTS else None
+        if triangle is None:
+            return self.owner.constant(known)
+        if triangle.key not in self.triangles:
+            self.triangles[triangle.key] = self.written(node, triangle)
+        return self.triangles[triangle.key]
+
+    def written(self, node, triangle):
+        """The triangle by ops of PyTorch's."""
+        def op(name, dtype, **arguments):
+            made = f"triangle.{len(self.triangles)}.{name.partition('.')[0]}"
+            spec = self.owner.spec(torch.empty(triangle.shape, dtype=dtype, device="meta"))
+            self.nodes.append({"name": made, "op": name, "arguments": arguments, "results": [spec], **place_of(node)})
+            return {"node": made}
+
+        everywhere = op("expand.default", torch.bool, self=self.owner.constant(torch.tensor(True)), size=list(triangle.shape))
+        inside = op("tril.default", torch.bool, self=everywhere, diagonal=triangle.diagonal)
+        return op("where.self", triangle.inside.dtype, condition=inside, self=self.owner.constant(triangle.inside),
+                  other=self.owner.constant(triangle.outside))  # fmt: skip
 
     def specs(self, node):
         value = node.meta.get("val")

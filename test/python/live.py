@@ -489,6 +489,14 @@ OPS = {
                   + F.scaled_dot_product_attention(a, b, b, scale=0.3)
                   + F.scaled_dot_product_attention(a, b, b, attn_mask=torch.ones(5, 5).tril(1).bool())
                   + F.scaled_dot_product_attention(a[:, :1], b[:, :1], b[:, :1]), (2, 2, 5, 4), (2, 2, 5, 4)),
+    "written_attention": (lambda a, b: (0.5 * (a @ b.mT)).masked_fill(torch.ones(34, 34).triu(1).bool(), -math.inf).softmax(-1) @ b
+                          + (a @ b.mT / 3 + torch.full((34, 34), -math.inf).triu(1)).softmax(-1) @ b
+                          + (a @ b.mT + torch.full((34, 34), -1e9).triu(1)[None, None]).softmax(-1) @ b
+                          + (a @ b.transpose(-1, -2) + torch.arange(34.0) / 34).softmax(-1) @ b
+                          + torch.where(torch.ones(34, 34).tril(2) > 0, a @ b.mT, -1e30).softmax(-1) @ b, (2, 2, 34, 4), (2, 2, 34, 4)),
+    "triangles": (lambda a: a * torch.ones(40, 30).tril(-3).double() + a.mT.reshape(2, 40, 30) * torch.ones(2, 40, 30).triu(5)
+                  + a.masked_fill(torch.ones(40, 30).tril(-38).bool(), 2.0) + a * torch.full((40, 30), -7.0).triu(-39)
+                  + a * torch.eye(40, 30) + a[:, torch.ones(40, 30, dtype=torch.long).tril(28)[:, 0]], (2, 40, 30)),
     "attention3": (lambda a, b: F.scaled_dot_product_attention(a, b, b), (2, 5, 4), (2, 5, 4)),
     "class_losses": (lambda a: F.cross_entropy(a, torch.tensor([0, 2, -100]), weight=torch.tensor([1.0, 2, 3]).double())
                      + F.nll_loss(a.log_softmax(1), torch.tensor([0, 2, 1]), reduction="sum")
