@@ -663,8 +663,10 @@ class Step(Plan):
         optimizer.state_dict()  # An earlier step of this optimizer has its hook there, and gives what it has.
         self._beginnings = {name: self._view(name).flatten()[0].item() for *_, name in self._slots() if name not in self._shares}
         self._state = None
+        self._steps_of = {}  # By parameter the same tensor each time: a state_dict() that somebody keeps counts on with it, as its other tensors do.
         self._take_state()
         optimizer.register_state_dict_pre_hook(lambda _: self._publish())
+        optimizer.register_load_state_dict_pre_hook(lambda *_: self._publish())
         optimizer.register_step_pre_hook(lambda *_: self._publish())
         optimizer.register_step_post_hook(lambda *_: None if self._has_others_state() else self._take_state())
         optimizer.register_load_state_dict_post_hook(lambda _: self._take_groups())
@@ -749,7 +751,7 @@ class Step(Plan):
                 elif known.get(SLOTS.get(slot, slot)) is None:
                     known[SLOTS.get(slot, slot)] = self._view(name)
                 if self._reader.name != "sgd":
-                    known["step"] = torch.tensor(float(steps), dtype=torch.float32)
+                    known["step"] = self._steps_of.setdefault(parameter, torch.tensor(0.0)).fill_(steps)
 
     def _show_state(self):
         """Somebody looks at opt.state, and may change it."""

@@ -249,6 +249,27 @@ class Optimizers(OfOneNet):
                 with self.subTest(name, way=way):
                     self.follow(make, lambda optimizer: self.in_third(lambda: load(optimizer)), steps=18)  # noqa: B023
 
+    def test_a_state_dict_that_is_no_copy(self):
+        """It shows the state as it is, and to load it later changes nothing, as in eager mode."""
+
+        def keep_and_load(optimizer):
+            kept, calls = {}, []
+
+            def change():
+                calls.append(1)
+                if len(calls) == 2:
+                    kept.update(optimizer.state_dict())
+                if len(calls) == 5:
+                    optimizer.load_state_dict(kept)
+
+            return change
+
+        for name in ("Adam", "SGD", "NAdam"):
+            numbers = dict(momentum=0.9) if name == "SGD" else {}
+            with self.subTest(name):
+                make = lambda net: getattr(torch.optim, name)(net.parameters(), lr=0.05, **numbers)  # noqa: E731, B023
+                self.follow(make, keep_and_load, steps=10, delta=1e-7 if name == "NAdam" else 1e-12)
+
     def test_state_that_is_written_before_a_layer_changes(self):
         """Which has the step look at all layers anew, beside a state that it has not taken yet."""
         eager = twin(self.net)
