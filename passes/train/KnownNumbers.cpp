@@ -58,8 +58,8 @@ static bool isHeld(double number, Type element) {
 }
 
 std::optional<double> KnownNumbers::splatOf(Value value) {
-  while (auto broadcast = value.getDefiningOp<ir::BroadcastOp>())
-    value = broadcast.getOperand();
+  while (isa_and_nonnull<ir::BroadcastOp, ir::ReshapeOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
   auto constant = value.getDefiningOp<ir::ConstantOp>();
   TypedAttr number = constant ? constant.getSplat() : TypedAttr();
   return number ? std::optional(toDouble(number)) : std::nullopt;

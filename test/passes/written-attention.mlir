@@ -13,7 +13,9 @@
 func.func @divided(%q: tensor<6x8x4xf32>, %k: tensor<6x5x4xf32>, %v: tensor<6x5x3xf32>) -> tensor<6x8x3xf32> {
   %keys = gpuc.transpose %k permutation [0, 2, 1] : (tensor<6x5x4xf32>) -> tensor<6x4x5xf32>
   %s = gpuc.matmul %q, %keys : (tensor<6x8x4xf32>, tensor<6x4x5xf32>) -> tensor<6x8x5xf32>
-  %two = gpuc.constant 2.0 : tensor<6x8x5xf32>
+  %number = gpuc.constant 2.0 : tensor<1xf32>
+  %scalar = gpuc.reshape %number : tensor<1xf32> to tensor<f32>
+  %two = gpuc.broadcast %scalar dims [] : tensor<f32> to tensor<6x8x5xf32>
   %scaled = gpuc.div %s, %two : tensor<6x8x5xf32>
   %p = gpuc.softmax %scaled dim 2 : tensor<6x8x5xf32>
   %o = gpuc.matmul %p, %v : (tensor<6x8x5xf32>, tensor<6x5x3xf32>) -> tensor<6x8x3xf32>
