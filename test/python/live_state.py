@@ -6,6 +6,7 @@ By a Python with torch; $GPUC_BIN is where gpuc-run lies.
 import copy
 import json
 import os
+import random
 import subprocess
 import tempfile
 import unittest
@@ -16,7 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import gpuc
-from modules import Mlp, ResNet
+from modules import Mlp, ResNet, eager_losses
 
 STEPS = 7
 
@@ -62,6 +63,40 @@ def saved(path):
 
 def bits(tensor):
     return tensor.detach().contiguous().numpy().tobytes()
+
+
+def halve_moments(net, optimizer):
+    for state in optimizer.state.values():
+        for name in state.keys() & {"exp_avg", "exp_inf", "momentum_buffer"}:
+            state[name] = state[name] * 0.5
+
+
+def scale_weights(net, optimizer):
+    with torch.no_grad():
+        for each in net.parameters():
+            each.mul_(0.9)
+
+
+def set_rates(net, optimizer):
+    for group in optimizer.param_groups:
+        group["lr"] *= 0.7
+
+
+# What a loop does between steps, with a module and its optimizer.
+BETWEEN = {
+    "saved and loaded": lambda net, optimizer: optimizer.load_state_dict(optimizer.state_dict()),
+    "copied and loaded": lambda net, optimizer: optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict())),
+    "weights loaded": lambda net, optimizer: net.load_state_dict({name: 0.9 * each for name, each in net.state_dict().items()}),
+    "looked at": lambda net, optimizer: len(optimizer.state),
+    "moments": halve_moments,
+    "weights": scale_weights,
+    "rates": set_rates,
+    "cleared": lambda net, optimizer: optimizer.state.clear(),
+    "a hook": lambda net, optimizer: net.fc1.register_forward_hook(lambda *_: None),
+    "clamped": lambda net, optimizer: [each.data.clamp_(-0.4, 0.4) for each in net.parameters()],
+    "copied": lambda net, optimizer: copy.deepcopy((net, optimizer)),
+    "evaluated": lambda net, optimizer: net.eval()(torch.ones(2, 6, dtype=torch.float64)).sum() + bool(net.train()),
+}
 
 
 class State(unittest.TestCase):
@@ -110,6 +145,27 @@ class State(unittest.TestCase):
             by_run = saved(self.path("end"))
             for name, each in net.state_dict().items():
                 self.assertEqual(by_run[name][1], bits(each), f"{make.__name__}'s {name}")
+
+    def test_drawn_loops(self):
+        """Some things in some order, of which each may be in the way of another's, with steps and evaluations between."""
+        makes = {"Adam": {}, "Adamax": {}, "SGD": dict(momentum=0.9), "RMSprop": dict(momentum=0.5)}
+        x, y = torch.randn(8, 6).double(), torch.randint(0, 3, (8,))
+        for seed in range(12):
+            drawn = random.Random(seed)
+            name, numbers = drawn.choice(sorted(makes.items()))
+            net = Mlp().double()
+            eager = copy.deepcopy(net)
+            optimizers = [getattr(torch.optim, name)(each.parameters(), lr=0.01, **numbers) for each in (net, eager)]
+            step, done = gpuc.compile(net, nn.CrossEntropyLoss(), optimizers[0], (x, y), predict=False), []
+            for _ in range(8):
+                for _ in range(drawn.randint(1, 4)):
+                    (expected,) = eager_losses(eager, nn.CrossEntropyLoss(), optimizers[1], (x, y), 1)
+                    self.assertAlmostEqual(step(x, y), expected, delta=1e-9, msg=f"{seed}: {name}, {done}")
+                if drawn.random() < 0.3:
+                    step.eval_step(x, y)
+                done.append(drawn.choice(list(BETWEEN)))
+                for each, optimizer in zip((net, eager), optimizers):
+                    BETWEEN[done[-1]](each, optimizer)
 
     def test_eager_goes_on(self):
         for dtype, tolerance in ((torch.float64, 1e-8), (torch.float32, 1e-5)):
