@@ -6,7 +6,8 @@
 // without a word. So they would of an argument without a range, which an entry is given: that is a warning.
 //
 // Ranges flow along moves, into functions and loops and out of them. Behind arithmetic nothing is known: who
-// clamps or selects knows what is out of range.
+// clamps or selects knows what is out of range. A class that `gpuc.ignored` names is to be ignored: a warning
+// says where it is not.
 //
 //===----------------------------------------------------------------------===//
 
@@ -125,10 +126,13 @@ public:
     if (!indexed || ShapedType::isDynamic(indexed->limit))
       return success();
     Declared declared = declared_.lookup(indexed->index);
-    if (declared.range <= indexed->limit)
+    if (!declared.argument)
       return success();
     auto function = cast<func::FuncOp>(declared.argument.getOwner()->getParentOp());
     std::string name = argumentName(function, declared.argument.getArgNumber());
+    warnOfIgnored(op, *indexed, function, declared.argument.getArgNumber());
+    if (declared.range <= indexed->limit)
+      return success();
     const bool endsIgnored = indexed->ignored == declared.range - 1;
     if (endsIgnored && declared.range == indexed->limit + 1)
       return success();
@@ -144,6 +148,18 @@ public:
                              << ", but there are " << indexed->limit << " " << indexed->things
                              << ": give the argument gpuc.range = " << indexed->limit << ", or make "
                              << declared.range << " " << indexed->things;
+  }
+
+  /// What is no class counts nothing anyway; a class that is said to be ignored would be one like any other.
+  static void warnOfIgnored(Operation *op, const Indexed &indexed, func::FuncOp function, unsigned argument) {
+    auto said = function.getArgAttrOfType<IntegerAttr>(argument, "gpuc.ignored");
+    if (indexed.role == "labels" && said && said.getInt() >= 0 && said.getInt() < indexed.limit &&
+        indexed.ignored != said.getInt())
+      op->emitWarning() << "takes labels from '" << argumentName(function, argument) << "' of @"
+                        << function.getName() << ", whose gpuc.ignored is " << said.getInt() << ", one of "
+                        << indexed.limit
+                        << " classes, and does not ignore it: give the op ignore_index = " << said.getInt()
+                        << ", or leave gpuc.ignored out";
   }
 
   /// Warns of labels, or of rows of a weight, by an argument of which no range is known. Other indices may

@@ -177,3 +177,15 @@ func.func @f(%x: tensor<3xi32> {gpuc.range = "ten"}) -> tensor<3xi32> {
 func.func @f(%x: tensor<3xf32> {gpuc.range = 3}) -> tensor<3xf32> {
   return %x : tensor<3xf32>
 }
+
+// -----
+
+// A class that is said to be ignored is one like any other where the loss does not ignore it; what is no class counts nothing.
+func.func @loss(%logits: tensor<?x10xf32>, %y: tensor<?xi32> {gpuc.name = "y", gpuc.range = 10, gpuc.ignored = 0},
+                %z: tensor<?xi32> {gpuc.name = "z", gpuc.range = 10, gpuc.ignored = -1}) -> (tensor<f32>, tensor<f32>) {
+  // expected-warning @below {{takes labels from 'y' of @loss, whose gpuc.ignored is 0, one of 10 classes, and does not ignore it: give the op ignore_index = 0, or leave gpuc.ignored out}}
+  %sum, %count = gpuc.cross_entropy %logits, %y : (tensor<?x10xf32>, tensor<?xi32>) -> (tensor<f32>, tensor<f32>)
+  %1, %2 = gpuc.cross_entropy %logits, %y {ignore_index = 0 : i64} : (tensor<?x10xf32>, tensor<?xi32>) -> (tensor<f32>, tensor<f32>)
+  %3, %4 = gpuc.cross_entropy %logits, %z : (tensor<?x10xf32>, tensor<?xi32>) -> (tensor<f32>, tensor<f32>)
+  return %sum, %count : tensor<f32>, tensor<f32>
+}
