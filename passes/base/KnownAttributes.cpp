@@ -40,26 +40,39 @@ static LogicalResult checkOwn(Operation *op) {
   return success();
 }
 
+/// Whether it is what its name needs. (gpuc-check-ranges looks at ranges.)
+static bool isFit(NamedAttribute attribute) {
+  return attribute.getName() == kNameAttr        ? isa<StringAttr>(attribute.getValue())
+         : attribute.getName() == "gpuc.ignored" ? isa<IntegerAttr>(attribute.getValue())
+                                                 : true;
+}
+
 /// Of an argument or a result of a function; null where nothing is said of it.
-static LogicalResult checkPort(func::FuncOp function, DictionaryAttr attributes, const char *what) {
-  static const Names known{"gpuc.range", kNameAttr.str(), "gpuc.ignored"};
+static LogicalResult checkPort(func::FuncOp function, DictionaryAttr attributes, const char *what,
+                               const Names &known) {
   static const Names ofPasses{kRoleAttr.str(),    ir::kPartitionAttr.str(),
                               kHasRowsAttr.str(), kCountsOnceAttr.str(),
                               "gpuc.checks",      "gpuc.variable"};
-  for (NamedAttribute attribute : attributes ? attributes.getValue() : ArrayRef<NamedAttribute>())
-    if (StringRef name = attribute.getName();
-        name.starts_with("gpuc.") && !llvm::is_contained(known, name) && !llvm::is_contained(ofPasses, name))
+  for (NamedAttribute attribute : attributes ? attributes.getValue() : ArrayRef<NamedAttribute>()) {
+    const StringRef name = attribute.getName();
+    if (!isFit(attribute))
+      return function.emitOpError() << what << " of @" << function.getName() << " has " << name << " = "
+                                    << attribute.getValue() << ": it is a "
+                                    << (name == kNameAttr ? "text" : "number");
+    if (name.starts_with("gpuc.") && !llvm::is_contained(known, name) && !llvm::is_contained(ofPasses, name))
       return function.emitOpError() << what << " of @" << function.getName() << " has '" << name
                                     << "', which gpuc does not know" << cureFor(name, known);
+  }
   return success();
 }
 
 static LogicalResult checkPorts(func::FuncOp function) {
+  static const Names ofArguments{"gpuc.range", kNameAttr.str(), "gpuc.ignored"}, ofResults{kNameAttr.str()};
   for (unsigned index = 0; index < function.getNumArguments(); ++index)
-    if (failed(checkPort(function, function.getArgAttrDict(index), "an argument")))
+    if (failed(checkPort(function, function.getArgAttrDict(index), "an argument", ofArguments)))
       return failure();
   for (unsigned index = 0; index < function.getNumResults(); ++index)
-    if (failed(checkPort(function, function.getResultAttrDict(index), "a result")))
+    if (failed(checkPort(function, function.getResultAttrDict(index), "a result", ofResults)))
       return failure();
   return success();
 }
