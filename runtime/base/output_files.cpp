@@ -60,6 +60,14 @@ bool isInFolderOf(const std::string& path, const std::string& folder) {
   return !failed && root_end == root.end() && std::distance(rest, whole.end()) > 1;
 }
 
+/// Whether `folder`, which may not be there yet, must be one for `path` to lie in it.
+bool isFolderOf(const std::string& folder, const std::string& path) {
+  if (folder.empty() || path.empty() || folder == "-" || path == "-") return false;
+  const fs::path root = followed(folder), whole = followed(path);
+  return !root.empty() && root != whole &&
+         std::mismatch(root.begin(), root.end(), whole.begin(), whole.end()).first == root.end();
+}
+
 bool isRead(const std::string& path, const std::string& input) {
   return !input.empty() && (isSameFile(path, input) || isInFolderOf(path, input));
 }
@@ -82,6 +90,9 @@ Status checkOutputsApart(std::span<const std::string> outputs, std::span<const s
     for (const std::string& other : outputs.first(i))
       if (isSameFile(path, other))
         return cannotWrite(path == "-" ? "stdout" : path, "two outputs go there; give each its own");
+    for (const std::string& other : outputs)
+      if (isFolderOf(path, other))
+        return cannotWrite(path, "it is to be a folder, for " + other + "; give each its own");
   }
   return okStatus();
 }

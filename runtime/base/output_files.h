@@ -13,9 +13,9 @@ namespace gpuc {
 /// stdout. Writes nothing; a full disk is found only in writing.
 Status checkOutputFiles(std::span<const std::string> outputs, std::span<const std::string> inputs);
 
-/// Whether none of `outputs` is one of `inputs` and no two outputs are one file, by whatever spelling or
-/// link. Of an input that is a folder the files in its folders are read, and a folder that is made in it
-/// would be.
+/// Whether none of `outputs` is one of `inputs`, no two outputs are one file, by whatever spelling or link,
+/// and none is the folder of another. Of an input that is a folder the files in its folders are read, and a
+/// folder that is made in it would be.
 Status checkOutputsApart(std::span<const std::string> outputs, std::span<const std::string> inputs);
 
 }  // namespace gpuc

@@ -78,6 +78,18 @@ TEST_F(OutputFiles, AreNotWrittenTwice) {
   EXPECT_EQ(errorOf({"-", "", "-"}), "cannot write stdout: two outputs go there; give each its own");
 }
 
+// A folder that a tool makes before it writes: after hours of training the weights would find it in their
+// place.
+TEST_F(OutputFiles, AreNotEachOthersFolders) {
+  for (const auto& [folder, file] : {std::pair("run", "run/latest"), {"./run", "run/a/latest"}}) {
+    const std::string error = "cannot write " + folder_ / folder + ": it is to be a folder, for " +
+                              folder_ / file + "; give each its own";
+    EXPECT_EQ(checkOutputsApart(Paths{folder_ / folder, folder_ / file}, {}).message(), error);
+    EXPECT_EQ(checkOutputsApart(Paths{folder_ / file, "", folder_ / folder}, {}).message(), error);
+  }
+  EXPECT_TRUE(checkOutputsApart(Paths{folder_ / "run", folder_ / "running/latest", "-"}, {}).ok());
+}
+
 TEST_F(OutputFiles, MayBeStdoutWhereTheInputIsStdinAndADeviceManyTimes) {
   EXPECT_TRUE(checkOutputFiles(Paths{"-", "/dev/null", "/dev/null"}, Paths{"-"}).ok());
 }
