@@ -224,3 +224,43 @@ func.func @wide(%q: tensor<2x8x200xf32>, %k: tensor<2x8x200xf32>, %v: tensor<2x8
   %o1 = gpuc.matmul %p1, %x : (tensor<2x8x8xf32>, tensor<2x8x300xf32>) -> tensor<2x8x300xf32>
   return %o, %o1 : tensor<2x8x200xf32>, tensor<2x8x300xf32>
 }
+
+// -----
+
+// Two rows of indices that meet; of three dimensions the numbers that are added get a dimension of heads.
+// CHECK-LABEL: func.func @rows(
+// CHECK-SAME:    %[[BIAS:[a-z0-9]+]]: tensor<2x3xf32>
+// CHECK:         %[[MASK:.*]] = gpuc.reshape %[[BIAS]] : tensor<2x3xf32> to tensor<2x1x1x3xf32>
+// CHECK:         gpuc.attention %{{.*}}, %{{.*}}, %{{.*}} mask %[[MASK]] scale 1.000000e+00 causal : (tensor<2x1x3x4xf32>
+func.func @rows(%bias: tensor<2x3xf32>, %q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
+  %s = gpuc.matmul %q, transpose %k : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
+  %index = gpuc.constant dense<[0, 1, 2]> : tensor<3xi64>
+  %query = gpuc.broadcast %index dims [0] : tensor<3xi64> to tensor<3x3xi64>
+  %key = gpuc.broadcast %index dims [1] : tensor<3xi64> to tensor<3x3xi64>
+  %seen = gpuc.compare le %key, %query : tensor<3x3xi64>
+  %alike = gpuc.broadcast %seen dims [1, 2] : tensor<3x3xi1> to tensor<2x3x3xi1>
+  %least = gpuc.constant -inf : tensor<2x3x3xf32>
+  %spread = gpuc.broadcast %bias dims [0, 2] : tensor<2x3xf32> to tensor<2x3x3xf32>
+  %added = gpuc.add %s, %spread : tensor<2x3x3xf32>
+  %masked = gpuc.select %alike, %added, %least : tensor<2x3x3xi1>, tensor<2x3x3xf32>
+  %p = gpuc.softmax %masked dim 2 : tensor<2x3x3xf32>
+  %o = gpuc.matmul %p, %v : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  return %o : tensor<2x3x4xf32>
+}
+
+// -----
+
+// Numbers that are small hide nothing.
+// CHECK-LABEL: func.func @distances(
+// CHECK:         %[[FAR:.*]] = gpuc.constant dense
+// CHECK:         %[[MASK:.*]] = gpuc.reshape %[[FAR]] : tensor<2x2xf32> to tensor<1x1x2x2xf32>
+// CHECK:         gpuc.attention %{{.*}}, %{{.*}}, %{{.*}} mask %[[MASK]] scale 1.000000e+00 :
+func.func @distances(%q: tensor<2x2x4xf32>, %k: tensor<2x2x4xf32>, %v: tensor<2x2x4xf32>) -> tensor<2x2x4xf32> {
+  %s = gpuc.matmul %q, transpose %k : (tensor<2x2x4xf32>, tensor<2x2x4xf32>) -> tensor<2x2x2xf32>
+  %plane = gpuc.constant dense<[[0.0, -1.0], [0.0, 0.0]]> : tensor<2x2xf32>
+  %far = gpuc.broadcast %plane dims [1, 2] : tensor<2x2xf32> to tensor<2x2x2xf32>
+  %added = gpuc.add %s, %far : tensor<2x2x2xf32>
+  %p = gpuc.softmax %added dim 2 : tensor<2x2x2xf32>
+  %o = gpuc.matmul %p, %v : (tensor<2x2x2xf32>, tensor<2x2x4xf32>) -> tensor<2x2x4xf32>
+  return %o : tensor<2x2x4xf32>
+}
