@@ -57,8 +57,14 @@ static bool isHeld(double number, Type element) {
   return std::abs(number) < std::ldexp(1.0, element.isInteger(32) ? 31 : 53);
 }
 
+bool isRounded(Value value) {
+  auto cast = value.getDefiningOp<ir::CastOp>();
+  return cast && isa<FloatType>(getElementTypeOrSelf(cast.getOperand())) &&
+         isa<FloatType>(getElementTypeOrSelf(value));
+}
+
 std::optional<double> KnownNumbers::splatOf(Value value) {
-  while (isa_and_nonnull<ir::BroadcastOp, ir::ReshapeOp>(value.getDefiningOp()))
+  while (isa_and_nonnull<ir::BroadcastOp, ir::ReshapeOp>(value.getDefiningOp()) || isRounded(value))
     value = value.getDefiningOp()->getOperand(0);
   auto constant = value.getDefiningOp<ir::ConstantOp>();
   TypedAttr number = constant ? constant.getSplat() : TypedAttr();
@@ -179,11 +185,19 @@ KnownNumbers::Numbers KnownNumbers::choose(ir::SelectOp op) {
   return numbers;
 }
 
-/// To and from truth values; other casts may round.
+/// To and from truth values, and between floating-point types.
 KnownNumbers::Numbers KnownNumbers::convert(ir::CastOp op) {
-  if (!isFlags(op.getOperand()) && !isFlags(op.getResult()))
+  if (isFlags(op.getOperand()) || isFlags(op.getResult()))
+    return map(op.getOperand(), [](double number) { return double(number != 0); });
+  if (!isRounded(op))
     return nullptr;
-  return map(op.getOperand(), [](double number) { return double(number != 0); });
+  const llvm::fltSemantics &type = cast<FloatType>(op.getType().getElementType()).getFloatSemantics();
+  return map(op.getOperand(), [&](double number) {
+    APFloat rounded(number);
+    bool losesInfo;
+    rounded.convert(type, APFloat::rmNearestTiesToEven, &losesInfo);
+    return rounded.convertToDouble();
+  });
 }
 
 } // namespace gpuc

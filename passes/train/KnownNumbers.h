@@ -14,6 +14,9 @@
 
 namespace gpuc {
 
+/// Whether the value is a cast between floating-point types.
+bool isRounded(mlir::Value value);
+
 /// The numbers of tensors, kept for who asks again.
 class KnownNumbers {
 public:
@@ -23,7 +26,8 @@ public:
   /// In row-major order; null if they hang on anything but constants, or if an f64 might not hold them.
   const std::vector<double> *of(mlir::Value value);
 
-  /// The one number that fills the tensor, or none. Asks for no elements.
+  /// The one number that fills the tensor, as it was before casts to other floating-point types, or none.
+  /// Asks for no elements.
   static std::optional<double> splatOf(mlir::Value value);
 
 private:

@@ -27,13 +27,9 @@ constexpr double kHides = -1e9;
 
 /// What nobody else reads, behind its casts between floating-point types; null if somebody does.
 Value onlyRead(Value value) {
-  while (value.hasOneUse()) {
-    auto cast = value.getDefiningOp<ir::CastOp>();
-    if (!cast || !isa<FloatType>(getElementTypeOrSelf(cast.getOperand())))
-      return value;
-    value = cast.getOperand();
-  }
-  return {};
+  while (value.hasOneUse() && isRounded(value))
+    value = value.getDefiningOp()->getOperand(0);
+  return value.hasOneUse() ? value : Value();
 }
 
 template <typename Op> Op onlyReadOp(Value value) {
@@ -197,12 +193,11 @@ private:
   /// What a mask says of each query and key, if it is known, and the same in each head of each row; else
   /// nothing.
   std::vector<double> planeOf(Value mask) {
-    // What is repeated is the same; nothing is to be gained from larger tensors.
-    while (auto repeated = mask.getDefiningOp<ir::BroadcastOp>()) {
-      if (!endsInPlane(repeated.getOperand()))
-        break;
-      mask = repeated.getOperand();
-    }
+    // What is repeated is the same, and rounded it hides as much; nothing is to be gained from larger
+    // tensors.
+    while ((mask.getDefiningOp<ir::BroadcastOp>() || isRounded(mask)) &&
+           endsInPlane(mask.getDefiningOp()->getOperand(0)))
+      mask = mask.getDefiningOp()->getOperand(0);
     const std::vector<double> *numbers = endsInPlane(mask) ? known_.of(mask) : nullptr;
     if (!numbers)
       return {};
@@ -263,10 +258,13 @@ public:
     const int64_t rank = ir::shapeOf(mask).size();
     SmallVector<int64_t> dims =
         llvm::to_vector(llvm::seq<int64_t>(rank)); // of the scores, for each of the mask's
-    while (auto repeated = mask.getDefiningOp<ir::BroadcastOp>()) {
-      dims = llvm::map_to_vector(repeated.getDims(), [&](int64_t dim) { return dims[dim]; });
-      mask = repeated.getOperand();
-    }
+    const Type element = getElementTypeOrSelf(mask);
+    for (; mask.getDefiningOp<ir::BroadcastOp>() || isRounded(mask);
+         mask = mask.getDefiningOp()->getOperand(0))
+      if (auto repeated = mask.getDefiningOp<ir::BroadcastOp>())
+        dims = llvm::map_to_vector(repeated.getDims(), [&](int64_t dim) { return dims[dim]; });
+    if (getElementTypeOrSelf(mask) != element)
+      mask = ir::CastOp::create(builder_, location_, ir::tensorType(mask).clone(element), mask);
     SmallVector<int64_t> shape(4, 1);
     for (auto [dim, extent] : llvm::zip_equal(dims, ir::shapeOf(mask)))
       shape[dim > 0 ? dim + 4 - rank : 0] = extent;

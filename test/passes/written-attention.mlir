@@ -264,3 +264,28 @@ func.func @distances(%q: tensor<2x2x4xf32>, %k: tensor<2x2x4xf32>, %v: tensor<2x
   %o = gpuc.matmul %p, %v : (tensor<2x2x2xf32>, tensor<2x2x4xf32>) -> tensor<2x2x4xf32>
   return %o : tensor<2x2x4xf32>
 }
+
+// -----
+
+// Numbers that are cast before or behind they are repeated are cast as they are stored, a factor is what it was.
+// CHECK-LABEL: func.func @rounded(
+// CHECK-SAME:    %[[BIAS:[a-z0-9]+]]: tensor<2x2x2xf32>
+// CHECK:         %[[NARROW:.*]] = gpuc.cast %[[BIAS]] : tensor<2x2x2xf32> to tensor<2x2x2xbf16>
+// CHECK:         %[[MASK:.*]] = gpuc.reshape %[[NARROW]] : tensor<2x2x2xbf16> to tensor<1x2x2x2xbf16>
+// CHECK:         gpuc.attention %{{.*}}, %{{.*}}, %{{.*}} mask %[[MASK]] scale 1.000000e-01 causal :
+func.func @rounded(%bias: tensor<2x2x2xf32>, %q: tensor<3x2x2x4xbf16>, %k: tensor<3x2x2x4xbf16>, %v: tensor<3x2x2x4xbf16>) -> tensor<3x2x2x4xbf16> {
+  %s = gpuc.matmul %q, transpose %k : (tensor<3x2x2x4xbf16>, tensor<3x2x2x4xbf16>) -> tensor<3x2x2x2xbf16>
+  %tenth = gpuc.constant 0.1 : tensor<3x2x2x2xf64>
+  %factor = gpuc.cast %tenth : tensor<3x2x2x2xf64> to tensor<3x2x2x2xbf16>
+  %scaled = gpuc.mul %s, %factor : tensor<3x2x2x2xbf16>
+  %plane = gpuc.constant dense<[[0.0, 0xFF800000], [0.0, 0.0]]> : tensor<2x2xf32>
+  %triangle = gpuc.broadcast %plane dims [2, 3] : tensor<2x2xf32> to tensor<3x2x2x2xf32>
+  %later = gpuc.cast %triangle : tensor<3x2x2x2xf32> to tensor<3x2x2x2xbf16>
+  %causal = gpuc.add %scaled, %later : tensor<3x2x2x2xbf16>
+  %spread = gpuc.broadcast %bias dims [1, 2, 3] : tensor<2x2x2xf32> to tensor<3x2x2x2xf32>
+  %mask = gpuc.cast %spread : tensor<3x2x2x2xf32> to tensor<3x2x2x2xbf16>
+  %masked = gpuc.add %causal, %mask : tensor<3x2x2x2xbf16>
+  %p = gpuc.softmax %masked dim 3 : tensor<3x2x2x2xbf16>
+  %o = gpuc.matmul %p, %v : (tensor<3x2x2x2xbf16>, tensor<3x2x2x4xbf16>) -> tensor<3x2x2x4xbf16>
+  return %o : tensor<3x2x2x4xbf16>
+}
