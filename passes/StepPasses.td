@@ -173,7 +173,8 @@ def FuseAttentionPass : GpucPass<"gpuc-fuse-attention"> {
     condition holds, or numbers that are added. A mask that constants say, and that leaves each query all keys up to its
     own, becomes `causal`; one that leaves all keys goes. A large negative number (-1e9 or less) in the place of -∞ is
     taken of known masks alone, of which each row sees something; elsewhere a row that sees nothing would be a mean of
-    all values, where attention gives 0. It stands behind `gpuc-mixed-precision`, whose casts it sees: products keep
+    all values, where attention gives 0. It gives 0 as well where -∞ hides all keys of a query, which the formula makes
+    NaN of. Numbers of which each score has its own are no mask. It stands behind `gpuc-mixed-precision`, whose casts it sees: products keep
     their type, and what is between is computed in f32. It stands before `gpuc-autodiff`, which takes the derivative of
     the one op.
 

@@ -155,8 +155,15 @@ private:
       if (areFlags && addKnown(seen, fill))
         return true;
     }
-    // Of another type the numbers would have to be rounded.
-    return !found_.mask && elementOf(mask) == elementOf(found_.product.getRhs()) && setMask(mask, false);
+    // Of another type the numbers would have to be rounded. Where each score has one of its own, they are as
+    // much to store, and their cotangent takes the scores once more.
+    return elementOf(mask) == elementOf(found_.product.getRhs()) && isRepeated(mask) && setMask(mask, false);
+  }
+
+  bool isRepeated(Value mask) const {
+    while (mask.getDefiningOp<ir::BroadcastOp>() || isRounded(mask))
+      mask = mask.getDefiningOp()->getOperand(0);
+    return ir::elementCount(mask.getType()) < ir::elementCount(found_.product.getLhs().getType());
   }
 
   bool setFlags(Value condition, bool hides, double fill) {
@@ -195,8 +202,7 @@ private:
   std::vector<double> planeOf(Value mask) {
     // What is repeated is the same, and rounded it hides as much; nothing is to be gained from larger
     // tensors.
-    while ((mask.getDefiningOp<ir::BroadcastOp>() || isRounded(mask)) &&
-           endsInPlane(mask.getDefiningOp()->getOperand(0)))
+    while (repeatsPlane(mask.getDefiningOp<ir::BroadcastOp>()) || isRounded(mask))
       mask = mask.getDefiningOp()->getOperand(0);
     const std::vector<double> *numbers = endsInPlane(mask) ? known_.of(mask) : nullptr;
     if (!numbers)
@@ -206,6 +212,14 @@ private:
       if (!std::equal(plane.begin(), plane.end(), numbers->begin() + first))
         return {};
     return plane;
+  }
+
+  /// Whether queries and keys are still the last dimensions of what is repeated.
+  static bool repeatsPlane(ir::BroadcastOp op) {
+    if (!op || op.getDims().size() < 2)
+      return false;
+    const int64_t last = op.getType().getRank() - 1;
+    return op.getDims().back() == last && op.getDims().drop_back().back() == last - 1;
   }
 
   bool endsInPlane(Value mask) const {

@@ -289,3 +289,34 @@ func.func @rounded(%bias: tensor<2x2x2xf32>, %q: tensor<3x2x2x4xbf16>, %k: tenso
   %o = gpuc.matmul %p, %v : (tensor<3x2x2x2xbf16>, tensor<3x2x2x4xbf16>) -> tensor<3x2x2x4xbf16>
   return %o : tensor<3x2x2x4xbf16>
 }
+
+// -----
+
+// As many rows as queries: the constant hides keys of a row, not of a query.
+// CHECK-LABEL: func.func @square(
+// CHECK:         %[[MASK:.*]] = gpuc.reshape %{{.*}} : tensor<2x2xi1> to tensor<2x1x1x2xi1>
+// CHECK:         gpuc.attention %{{.*}}, %{{.*}}, %{{.*}} mask %[[MASK]] scale 1.000000e+00 :
+func.func @square(%q: tensor<2x2x2x4xf32>, %k: tensor<2x2x2x4xf32>, %v: tensor<2x2x2x4xf32>) -> tensor<2x2x2x4xf32> {
+  %s = gpuc.matmul %q, transpose %k : (tensor<2x2x2x4xf32>, tensor<2x2x2x4xf32>) -> tensor<2x2x2x2xf32>
+  %present = gpuc.constant dense<[[true, false], [true, true]]> : tensor<2x2xi1>
+  %seen = gpuc.broadcast %present dims [0, 3] : tensor<2x2xi1> to tensor<2x2x2x2xi1>
+  %least = gpuc.constant -inf : tensor<2x2x2x2xf32>
+  %masked = gpuc.select %seen, %s, %least : tensor<2x2x2x2xi1>, tensor<2x2x2x2xf32>
+  %p = gpuc.softmax %masked dim 3 : tensor<2x2x2x2xf32>
+  %o = gpuc.matmul %p, %v : (tensor<2x2x2x2xf32>, tensor<2x2x2x4xf32>) -> tensor<2x2x2x4xf32>
+  return %o : tensor<2x2x2x4xf32>
+}
+
+// -----
+
+// Each score has a number of its own.
+// CHECK-LABEL: func.func @own(
+// CHECK-NOT:     gpuc.attention
+// CHECK:         return
+func.func @own(%m: tensor<2x3x3xf32>, %q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
+  %s = gpuc.matmul %q, transpose %k : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
+  %added = gpuc.add %s, %m : tensor<2x3x3xf32>
+  %p = gpuc.softmax %added dim 2 : tensor<2x3x3xf32>
+  %o = gpuc.matmul %p, %v : (tensor<2x3x3xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  return %o : tensor<2x3x4xf32>
+}
