@@ -3,7 +3,8 @@
 // Contract: where softmax(scale · query · keyᵀ + mask) · value stands op by op, with or without scale, mask
 // and dropout, and nothing reads what is between, there is one `gpuc.attention` instead, if the target
 // computes it whole: no score is then stored. Masks that a model makes of constants, causal ones above all,
-// are known. Sums change their order, nothing else.
+// are known. Sums change their order; what is between is not rounded to 16 bits, which casts did; and a query
+// that -∞ hides all keys of gives 0, where the formula gives NaN.
 //
 //===----------------------------------------------------------------------===//
 
