@@ -289,7 +289,8 @@ class Writes(TorchFunctionMode):
         return out
 
     def check(self, tensor):
-        if tensor.requires_grad and not tensor.is_leaf and not torch.is_grad_enabled():
+        # Whether it is a leaf is asked last: of a product of several matrices torch makes a tensor for that which no graph has.
+        if not torch.is_grad_enabled() and tensor.requires_grad and not tensor.is_leaf:
             refuse_here("changes a tensor in place under torch.no_grad, and the gradient would not know: write it as x = x + (new - x).detach()")
         if not tensor.requires_grad and memory_of(tensor) in self.detached:
             refuse_here("changes a tensor in place by what detach() gave, and the gradient would not know: write detach().clone(), or, if the tensor "

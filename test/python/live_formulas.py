@@ -114,6 +114,16 @@ class Formulas(Case):
 
         self.trains(body, torch.tensor([0, 9, 3, 4, 8, 1, 2, 6]))
 
+    def test_writes_into_products_of_several_matrices(self):
+        """As vision transformers add what places say to all scores but the first token's."""
+
+        def body(net, h):
+            scores = h.view(1, 2, 8, 4) @ h.view(1, 2, 4, 8)
+            scores[:, :, 1:, 1:] += 2 * scores[:, :, 1:, 1:].flip(-1)
+            return scores.softmax(-1).square().sum()
+
+        self.trains(body)
+
     def test_writes_of_truth_values(self):
         def body(net, h, index):
             positive, none = h > 0, torch.zeros(8, 8, dtype=torch.bool)
