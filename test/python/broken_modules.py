@@ -145,10 +145,10 @@ class Short(Mlp):
         return x * torch.ones(6, dtype=torch.int16)  # here
 
 
-@broken("conv3d.default is not supported: convolutions have one or two dimensions")
+@broken("grid_sampler_3d.default is not supported: grid_sample is there for pictures")
 class Volume(Mlp):
     def change(self, x):
-        return F.conv3d(x[None, None, None], torch.ones(1, 1, 3, 3, 3), padding=1)[0, 0, 0]  # here
+        return x + F.grid_sample(x[None, None, None], torch.zeros(1, 1, 1, 1, 3)).sum()  # here
 
 
 @broken("_linalg_svd.default is not supported: its steps hang on values: compute it outside")

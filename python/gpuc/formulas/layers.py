@@ -56,28 +56,6 @@ def avg_pool2d(self, kernel_size, stride=(), padding=(0, 0), ceil_mode=False, co
     return mean * (rows[:, None] * columns)
 
 
-@formula(aten.avg_pool3d.default)
-def avg_pool3d(self, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, divisor_override=None):
-    """Of channels that lie side by side, as LocalResponseNorm has it."""
-    size, *others = kernel_size
-    if others != [1, 1] or list(stride) != [1, 1, 1] or any(padding) or divisor_override:
-        return NotImplemented
-    first, *behind = (self.narrow(-3, start, self.shape[-3] - size + 1) for start in range(size))
-    return sum(behind, first) / size
-
-
-@formula(aten.conv3d.default)
-def conv3d(input, weight, bias=None, stride=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), groups=1):
-    """Of a batch, by kernels that do not reach over one of the dimensions, as the lambda layers of pictures have it: that is part of the batch."""
-    options = [[*each] * (3 // len(each)) for each in (stride, padding, dilation)]
-    alone = next((axis for axis in range(3) if weight.shape[2 + axis] == 1 and options[0][axis] == 1 and not options[1][axis]), None)
-    if input.dim() != 5 or alone is None:
-        return NotImplemented
-    pictures = input.movedim(2 + alone, 1)
-    found = F.conv2d(pictures.flatten(0, 1), weight.squeeze(2 + alone), bias, *(each[:alone] + each[alone + 1 :] for each in options), groups)
-    return found.unflatten(0, pictures.shape[:2]).movedim(1, 2 + alone)
-
-
 @formula(aten.rrelu_with_noise_functional.default)
 def rrelu(self, noise, lower=1 / 8, upper=1 / 3, training=False, generator=None):
     slope = torch.rand_like(self) * (upper - lower) + lower if training else torch.full_like(self, (lower + upper) / 2)
