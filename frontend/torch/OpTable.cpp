@@ -13,6 +13,7 @@ namespace gpuc::torch {
 const OpTable &allOps() {
   static const OpTable table = [] {
     OpTable made;
+    addAlignments(made);
     addElementwise(made);
     addGradients(made);
     addIndexing(made);

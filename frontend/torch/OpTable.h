@@ -26,6 +26,7 @@ const OpTable &allOps();
 /// refused before a step; others count as the op says.
 void limitRange(const Tensor &indices, int64_t extent, std::optional<int64_t> ignored = {});
 
+void addAlignments(OpTable &table);
 void addElementwise(OpTable &table);
 void addGradients(OpTable &table);
 void addIndexing(OpTable &table);

@@ -1,7 +1,8 @@
 //===- RecurrentOps.cpp - RNN, LSTM and GRU ------------------------------------===//
 //
 // PyTorch's layers, each direction of each one gpuc.scan: what does not depend on the step before, the
-// product of the input and its weights, is computed for all steps at once outside of it.
+// product of the input and its weights, is computed for all steps at once outside of it. Of packed sequences
+// python/gpuc/formulas/packed.py makes padded ones with their lengths, gpuc::recurrent.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,7 +68,16 @@ struct Layers {
   int64_t count = 1;
   bool hasBiases = true, isBidirectional = false, isBatchFirst = false;
   double dropout = 0;
+  Tensor valid = {}; ///< i1 [steps, batch, 1], or batch first; empty if all steps are of their sequence.
 };
+
+/// Behind its sequence a row's states stay as they are, and its outputs are 0.
+onnx::LoopValues withinSequence(const Tensor &valid, const Tensors &carried, Tensors next) {
+  Tensor output = select(valid, next.front(), like(next.front(), 0));
+  for (auto [value, before] : llvm::zip_equal(next, carried))
+    value = select(valid, value, before);
+  return {next, {output}};
+}
 
 /// One direction of one layer: all steps of h, and the last states.
 onnx::LoopValues runDirection(const Cell &cell, const Layers &layers, const Tensor &x, const Tensors &first,
@@ -82,16 +92,35 @@ onnx::LoopValues runDirection(const Cell &cell, const Layers &layers, const Tens
     captures.push_back(weights.back());
   if (!projected)
     return {};
+  Tensors inputs = {projected};
+  if (layers.valid)
+    inputs.push_back(layers.valid);
   return loop(
-      *x.emitter(), {projected}, first, captures, {layers.isBatchFirst, reverse},
+      *x.emitter(), inputs, first, captures, {layers.isBatchFirst, reverse},
       [&](const Tensors &slices, const Tensors &carried, const Tensors &captured) -> onnx::LoopValues {
         Tensors next = cell.step(slices[0], carried, captured);
+        if (layers.valid)
+          return withinSequence(slices[1], carried, next);
         return {next, {next.front()}};
       });
 }
 
 Tensor join(const Tensors &parts, int64_t dim) {
   return parts.size() == 1 ? parts.front() : concat(parts, dim);
+}
+
+/// i1 [steps, batch, 1], or batch first: whether a step lies within its sequence.
+Tensor validSteps(OpScope &op, const Tensor &x, bool isBatchFirst) {
+  Tensor lengths = op.tensor("lengths");
+  if (!lengths)
+    return {};
+  const int64_t time = isBatchFirst ? 1 : 0;
+  limitRange(lengths, x.extent(time) + 1);
+  Shape ofTime = {1, 1, 1}, ofBatch = {1, 1, 1};
+  ofTime[time] = x.extent(time);
+  ofBatch[1 - time] = x.extent(1 - time);
+  lengths = cast(lengths, DataType::i32);
+  return compare("lt", iota(op.emitter, ofTime, DataType::i32, time), reshape(lengths, ofBatch));
 }
 
 /// `states`: h and, of LSTM, c, [layers · directions, batch, hidden].
@@ -105,6 +134,8 @@ void lowerLayers(OpScope &op, const Cell &cell, Tensors states) {
     return;
   if (x.rank() != 3)
     return void(op.fail("input of shape " + toString(x.shape()) + " has no batch: put one in"));
+  if (op.has("lengths"))
+    layers.valid = validSteps(op, x, layers.isBatchFirst);
   const int64_t each = static_cast<int64_t>(weights.size()) / (layers.count * directions);
   std::vector<Tensors> last(states.size());
   for (int64_t layer = 0; layer < layers.count; ++layer) {
@@ -134,6 +165,16 @@ void lowerLayers(OpScope &op, const Cell &cell, Tensors states) {
 
 constexpr char kTanh[] = "tanh", kRelu[] = "relu";
 
+/// By the layer's own word for what it is.
+void lowerPacked(OpScope &op) {
+  const std::string mode = op.text("mode", "");
+  if (mode == "LSTM")
+    return lowerLayers(op, {4, stepLstm}, op.tensors("hx"));
+  if (mode == "GRU")
+    return lowerLayers(op, {3, stepGru}, op.tensors("hx"));
+  lowerLayers(op, {1, mode == "RNN_RELU" ? stepRnn<kRelu> : stepRnn<kTanh>}, op.tensors("hx"));
+}
+
 } // namespace
 
 void addRecurrent(OpTable &table) {
@@ -143,6 +184,9 @@ void addRecurrent(OpTable &table) {
   table["gru.input"] = {[](OpScope &op) { lowerLayers(op, {3, stepGru}, {op.tensor("hx")}); }, arguments};
   table["rnn_tanh.input"] = {[](OpScope &op) { lowerLayers(op, {1, stepRnn<kTanh>}, {op.tensor("hx")}); },
                              arguments};
+  std::vector<std::string> packed = arguments;
+  packed.insert(packed.end(), {"lengths", "mode"});
+  table["gpuc.recurrent.default"] = {lowerPacked, packed};
   table["rnn_relu.input"] = {[](OpScope &op) { lowerLayers(op, {1, stepRnn<kRelu>}, {op.tensor("hx")}); },
                              arguments};
 }

@@ -31,7 +31,7 @@ from gpuc.contents import has_contents, is_dense, why_not_plain
 from gpuc.custom_gradients import custom_gradients, put
 from gpuc.errors import Error, Problem, refuse
 from gpuc.forward_state import AssignedBuffers, DetachedData, check_repetition, reads_of, same_random, layers_that_stay
-from gpuc.formulas import KnownMasks, without_questions
+from gpuc.formulas import KnownMasks, known_sequences, without_questions
 from gpuc.formulas.cures import cure_of_type, cured
 from gpuc.functional import Rules, functional, name_of
 from gpuc.inner_gradients import has_gradients, inner_gradients, mark_inputs
@@ -318,7 +318,8 @@ def shows_its_own(program, module):
 def capture_pass(module, args, kwargs, *within):
     gradients = custom_gradients() if torch.is_grad_enabled() else contextlib.nullcontext()
     with contextlib.ExitStack() as around:
-        for each in (same_random(), inner_gradients(), without_questions(), without_detours(), gradients, layers_that_stay(), *within, DetachedData()):
+        known = (inner_gradients(), without_questions(), known_sequences(), without_detours())
+        for each in (same_random(), *known, gradients, layers_that_stay(), *within, DetachedData()):
             around.enter_context(each)
         return torch.export.export(module, args, kwargs)
 
@@ -675,7 +676,8 @@ class FunctionRecorder:
         if not node.users:
             # Nothing of a functional op is left then, but for what asserts something.
             if "assert" in str(node.target) and "metadata" not in str(node.target) and not self.hangs_on_values(node):
-                self.owner.unchecked.append(Problem("asserts something of a tensor's value, which a compiled step does not check", **place_of(node)))
+                said = next((f": {each}" for each in node.args if isinstance(each, str) and each), "")
+                self.owner.unchecked.append(Problem(f"asserts something of a tensor's value, which a compiled step does not check{said}", **place_of(node)))
             return None
         if self.hangs_on_values(node):
             return self.mark_as_refused(node)

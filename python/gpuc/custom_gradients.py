@@ -254,15 +254,6 @@ def refuse_hook(*_):
     refuse_here(f"a hook on a tensor, which a compiled step does not call: {CURE}")
 
 
-def refuse_packed(*_):
-    refuse_here("packed sequences are not supported: give the RNN the padded rows, whose outputs up to a row's length are the same in one direction, "
-                "and take its last ones by out[torch.arange(len(out)), lengths - 1]")  # fmt: skip
-
-
-def refuse_ctc(*_):
-    refuse_here("the CTC loss is not supported: give each frame its label, and take nn.CrossEntropyLoss")
-
-
 NO_WRITES = ("requires_grad_", "detach_", "share_memory_", "rename_", "swapaxes_", "squeeze_", "unsqueeze_", "t_", "transpose_")
 OPERATORS = {f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "matmul")}
 
@@ -330,8 +321,6 @@ def custom_gradients():
         put(undo, FunctionMeta, "__init__", make_captured)
         for name in ("register_hook", "register_post_accumulate_grad_hook"):
             put(undo, torch.Tensor, name, refuse_hook)
-        put(undo, torch._VF, "_pack_padded_sequence", refuse_packed)
-        put(undo, torch, "ctc_loss", refuse_ctc)
         undo.enter_context(Writes())
         yield
 

@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from gpuc.contents import SIMPLE, Contents, has_contents
 from gpuc.custom_gradients import put
 from gpuc.errors import Problem, refuse
-from gpuc.formulas import KnownMasks
+from gpuc.formulas import KnownMasks, known_sequences
 from gpuc.lines import own_name, user_line
 
 OF_EVERY_MODULE = frozenset(vars(torch.nn.Module()))
@@ -224,11 +224,11 @@ def run_without_numbers(module, args, kwargs, fake, expected=None):
     given += [(f"input {number}", each) for number, each in enumerate(pytree.tree_leaves((args, kwargs)))]
     found = Pass(given, expected)
     try:
-        with fake, found, DetachedData(), layers_that_stay():
+        with fake, found, DetachedData(), layers_that_stay(), known_sequences():
             torch.func.functional_call(module, named, args, kwargs, tie_weights=False)
     except (DataDependentOutputException, DynamicOutputShapeException):
         found = Pass(given, expected)
-        with fake, found, KnownMasks(), DetachedData(), layers_that_stay():
+        with fake, found, KnownMasks(), DetachedData(), layers_that_stay(), known_sequences():
             torch.func.functional_call(module, named, args, kwargs, tie_weights=False)
     if expected and not found.fault and len(found.ops) != len(expected.ops):
         found.fault = "other"
