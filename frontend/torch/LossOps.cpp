@@ -20,8 +20,7 @@ Reduction reductionOf(OpScope &op) { return static_cast<Reduction>(op.integer("r
 /// Whether the dialect has an op for it: one that gives a sum, over rows that are those of the batch or a
 /// multiple of them, since it is by rows that padding is left out.
 bool isOfDialect(OpScope &op, const Tensor &prediction) {
-  const int64_t rows = prediction.rank() == 0 ? 1 : prediction.extent(0);
-  return reductionOf(op) != kNone && rows % op.batch == 0;
+  return reductionOf(op) != kNone && prediction.rank() != 0 && prediction.extent(0) % op.batch == 0;
 }
 
 /// The mean or the sum of (sum, count).

@@ -114,6 +114,20 @@ class Formulas(Case):
 
         self.trains(body, torch.tensor([0, 9, 3, 4, 8, 1, 2, 6]))
 
+    def test_losses_of_single_numbers(self):
+        """Of a batch of one row, which such a number has not either."""
+        torch.manual_seed(0)
+        net, batch = nn.Linear(6, 3).double(), (torch.randn(1, 6).double(), torch.randn(1, 3).double())
+        eager = copy.deepcopy(net)
+
+        def loss(out, target):
+            ways = (F.mse_loss, F.l1_loss, F.huber_loss, F.smooth_l1_loss)
+            return sum(way(out.square().mean(), target.mean(), reduction=end) for way in ways for end in ("mean", "sum"))
+
+        step = gpuc.compile(net, loss, torch.optim.SGD(net.parameters(), lr=0.001), batch)
+        for theirs in eager_losses(eager, loss, torch.optim.SGD(eager.parameters(), lr=0.001), batch, 3):
+            self.assertAlmostEqual(step(*batch), theirs, delta=1e-10)
+
     def test_writes_into_products_of_several_matrices(self):
         """As vision transformers add what places say to all scores but the first token's."""
 
