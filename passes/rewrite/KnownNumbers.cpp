@@ -1,6 +1,6 @@
 //===- KnownNumbers.cpp - Tensors whose elements the compiler can tell ------===//
 
-#include "passes/train/KnownNumbers.h"
+#include "passes/rewrite/KnownNumbers.h"
 
 #include "dialects/gpuc/TypeChecks.h"
 

@@ -11,7 +11,7 @@
 #include "passes/Passes.h"
 #include "passes/base/AttentionViews.h"
 #include "passes/base/Target.h"
-#include "passes/train/WrittenAttention.h"
+#include "passes/rewrite/WrittenAttention.h"
 
 #include "mlir/IR/Iterators.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/train/WrittenAttention.h"
+#include "passes/rewrite/WrittenAttention.h"
 
 #include "dialects/gpuc/Tf32.h"
 

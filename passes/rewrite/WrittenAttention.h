@@ -1,7 +1,7 @@
 //===- WrittenAttention.h - Attention that a model spells out ---------------===//
 #pragma once
 
-#include "passes/train/KnownNumbers.h"
+#include "passes/rewrite/KnownNumbers.h"
 
 namespace gpuc {
 
