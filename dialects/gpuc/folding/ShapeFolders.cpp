@@ -46,9 +46,32 @@ OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
   return splatOf(adaptor.getOperand());
 }
 
+/// For each dimension of the smaller shape its place in the larger one, which has extents of 1 besides; none
+/// if the larger one has anything else.
+static std::optional<Shape> placesBetweenOnes(ArrayRef<int64_t> smaller, ArrayRef<int64_t> larger) {
+  Shape places;
+  for (auto [place, extent] : llvm::enumerate(larger)) {
+    if (places.size() < smaller.size() && smaller[places.size()] == extent)
+      places.push_back(static_cast<int64_t>(place));
+    else if (extent != 1)
+      return std::nullopt;
+  }
+  return places.size() == smaller.size() ? std::optional(places) : std::nullopt;
+}
+
 OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   if (getOperand().getType() == getType())
     return getOperand();
+  // Extents of 1 need not be there before they repeat.
+  if (auto reshape = getOperand().getDefiningOp<ReshapeOp>())
+    if (auto places = placesBetweenOnes(shapeOf(reshape.getOperand()), shapeOf(reshape))) {
+      Shape dims;
+      for (int64_t place : *places)
+        dims.push_back(getDims()[place]);
+      setDims(dims);
+      getOperandMutable().assign(reshape.getOperand());
+      return getResult();
+    }
   if (auto inner = getOperand().getDefiningOp<BroadcastOp>()) {
     Shape dims;
     for (int64_t dim : inner.getDims())

@@ -176,3 +176,20 @@ func.func @choose_all(%x: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xi64>,
   %4, %5 = gpuc.top_k %x k 3 dim 1 : (tensor<2x4xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
   return %0, %3, %4 : tensor<2x4xf32>, tensor<2x4xi64>, tensor<2x3xf32>
 }
+
+// Extents of 1 that a reshape adds need not be there before they repeat; others are.
+// CHECK-LABEL: @repeated_ones
+// CHECK-NEXT: %[[BIAS:.*]] = gpuc.broadcast %arg0 dims [1] : tensor<8xf32> to tensor<?x8x1x5xf32>
+// CHECK-NEXT: %[[BOTH:.*]] = gpuc.broadcast %arg1 dims [0, 3] : tensor<?x8xf32> to tensor<?x1x3x8xf32>
+// CHECK-NEXT: %[[CUT:.*]] = gpuc.reshape %arg0 : tensor<8xf32> to tensor<2x4xf32>
+// CHECK-NEXT: %[[OTHER:.*]] = gpuc.broadcast %[[CUT]] dims [1, 2] : tensor<2x4xf32> to tensor<3x2x4xf32>
+// CHECK-NEXT: return %[[BIAS]], %[[BOTH]], %[[OTHER]]
+func.func @repeated_ones(%b: tensor<8xf32>, %x: tensor<?x8xf32>) -> (tensor<?x8x1x5xf32>, tensor<?x1x3x8xf32>, tensor<3x2x4xf32>) {
+  %0 = gpuc.reshape %b : tensor<8xf32> to tensor<8x1xf32>
+  %1 = gpuc.broadcast %0 dims [1, 2] : tensor<8x1xf32> to tensor<?x8x1x5xf32>
+  %2 = gpuc.reshape %x : tensor<?x8xf32> to tensor<?x1x8xf32>
+  %3 = gpuc.broadcast %2 dims [0, 1, 3] : tensor<?x1x8xf32> to tensor<?x1x3x8xf32>
+  %4 = gpuc.reshape %b : tensor<8xf32> to tensor<2x4xf32>
+  %5 = gpuc.broadcast %4 dims [1, 2] : tensor<2x4xf32> to tensor<3x2x4xf32>
+  return %1, %3, %5 : tensor<?x8x1x5xf32>, tensor<?x1x3x8xf32>, tensor<3x2x4xf32>
+}
