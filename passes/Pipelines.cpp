@@ -137,6 +137,8 @@ void buildExpandedStepPipeline(OpPassManager &passes, const PipelineOptions &opt
   passes.addPass(createSpecializeBatchPass({options.batch}));
   // The mask must be there when losses are differentiated.
   passes.addPass(createMaskPaddingPass());
+  // No copy of an image with zeros around it, and no cotangent of what is cut off.
+  passes.addPass(createFoldPaddingPass());
   // Long loops are cut before they are differentiated: forward and backward pass then go by like chunks of
   // time.
   passes.addPass(createCutScansPass());
@@ -190,6 +192,7 @@ void buildEvalPipeline(OpPassManager &passes, const PipelineOptions &options) {
   checkModel(passes);
   passes.addPass(createSpecializeBatchPass({options.batch}));
   passes.addPass(createMaskPaddingPass());
+  passes.addPass(createFoldPaddingPass());
   passes.addPass(createFuseLinearLossesPass({options.target}));
   passes.addPass(createMixedPrecisionPass({options.target}));
   if (options.fuse)

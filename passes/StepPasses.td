@@ -164,6 +164,27 @@ def FuseLinearLossesPass : GpucPass<"gpuc-fuse-linear-losses"> {
   ];
 }
 
+def FoldPaddingPass : GpucPass<"gpuc-fold-padding"> {
+  let summary = "Make padding of convolutions of zeros around images, and of rows and columns that are cut off";
+  let description = [{
+    Zeros that a `gpuc.pad` puts around rows and columns of what a `gpuc.conv2d` reads become padding of the convolution,
+    also around a series of which a reshape makes images of height or width 1. What a `gpuc.slice` leaves of the rows and
+    columns of a convolution, or of a transposed one, is all that is computed, if nothing else reads the rest: behind a
+    bias, and behind the reshape that makes a series of images. Windows that would have to begin further inside than the
+    image does are left as they are. It stands before `gpuc-autodiff`, so that no cotangent is computed of what is padding.
+
+    Before:
+    ```mlir
+    %padded = gpuc.pad %x low [0, 0, 0, 0] high [0, 0, 1, 1] interior [0, 0, 0, 0] : (tensor<8x3x32x32xf32>) -> tensor<8x3x33x33xf32>
+    %y = gpuc.conv2d %padded, %w strides [2, 2] : (tensor<8x3x33x33xf32>, tensor<16x3x3x3xf32>) -> tensor<8x16x16x16xf32>
+    ```
+    After:
+    ```mlir
+    %y = gpuc.conv2d %x, %w strides [2, 2] padding [0, 1, 0, 1] : (tensor<8x3x32x32xf32>, tensor<16x3x3x3xf32>) -> tensor<8x16x16x16xf32>
+    ```
+  }];
+}
+
 def FuseAttentionPass : GpucPass<"gpuc-fuse-attention"> {
   let summary = "Make one op of attention that is spelled out, so that no score is stored";
   let description = [{

@@ -468,6 +468,12 @@ OPS = {
     "conv2d": (lambda a, b, c: F.conv2d(a, b, c, stride=2, padding=1, groups=2), (2, 4, 7, 7), (6, 2, 3, 3), (6,)),
     "conv1d": (lambda a, b: F.conv1d(a, b, padding=2, dilation=2), (2, 3, 8), (4, 3, 3)),
     "conv_same": (lambda a, b: F.conv2d(a, b, padding="same") + F.conv2d(a, b[..., :2], padding="same"), (2, 3, 6, 6), (4, 3, 3, 3)),
+    # Zeros around images and series, and what is cut off, by hand.
+    "conv_padded": (lambda a, b: F.conv2d(F.pad(a, (0, 1, 2, 0)), b, padding=1).sum(1) + F.conv2d(F.pad(F.pad(a, (1, 1)), (0, 0, 2, 0)), b[..., :2], padding=(1, 0)).sum(1)
+                    + F.conv2d(F.pad(a, (0, 1, 2, 0), value=2.0), b, padding=1).sum(1), (2, 3, 6, 6), (4, 3, 3, 3)),
+    "conv_cut": (lambda a, b, c: F.conv2d(a, b, c, padding=3)[:, :, 2:, :-1].sum(1) + F.conv2d(a, b, c, 2, 5)[..., 2:, 1:9].sum(1).sum()
+                 + F.conv_transpose2d(a, b.mT[:3].repeat(1, 4, 1, 1), c.repeat(3), 2)[..., 1:9, :9].sum(1), (2, 3, 6, 6), (4, 3, 3, 3), (4,)),
+    "causal": (lambda a, b, c: F.conv1d(a, b, c, padding=4, dilation=2)[..., :-4] + F.conv1d(F.pad(a, (2, 0)), b, c), (2, 3, 9), (4, 3, 3), (4,)),
     "conv_transpose": (lambda a, b, c: F.conv_transpose2d(a, b, c, 2, 1, 1), (2, 4, 5, 5), (4, 3, 3, 3), (3,)),
     "conv_transpose1d": (lambda a, b: F.conv_transpose1d(a, b, stride=2, groups=2), (2, 4, 5), (4, 3, 3)),
     "interpolate": (lambda a: F.interpolate(a, scale_factor=2).sum() + F.interpolate(a, (5, 3)).sum() * 2
