@@ -1,9 +1,10 @@
 //===- CancelTransposes.cpp - Elements in the order that they come in -------===//
 //
 // A norm over the channels of pictures is written as a transpose, a norm over the innermost dimension, and a
-// transpose back. What stands between the two and is computed element by element is the same in either order,
-// so it is computed in the first, and sums of it are taken in the order in which it then lies: of what is
-// read across, each number takes a cache line.
+// transpose back; a loss of pictures' classes as a transpose and sums over the innermost dimension. What is
+// computed element by element of what is transposed, and is then summed up or transposed back, is the same in
+// either order, so it is computed in the first, and sums of it are taken in the order in which it then lies:
+// of what is read across, each number takes a cache line.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,8 +15,9 @@
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
+
+#include <map>
 
 using namespace mlir;
 
@@ -24,18 +26,19 @@ namespace {
 
 using Permutation = SmallVector<int64_t>;
 
-/// The elementwise ops of a block between transposes and their inverses.
+/// The elementwise ops of a block between transposes and sums or inverse transposes.
 class Cancelling {
 public:
   explicit Cancelling(Block &block) : block_(block), builder_(block.getParentOp()) {}
 
   void run() {
     for (Operation &op : block_)
-      if (Permutation order = orderOfOperands(&op); !order.empty())
+      if (isElementwise(&op) && llvm::all_of(op.getOperands(), [&](Value value) { return isAnew(value); }))
+        anew_.insert(&op);
+      else if (Permutation order = orderOfOperands(&op); !order.empty())
         between_[&op] = order;
-    while (leaveOut([&](Operation *op) { return !isBetween(op); })) {
+    while (leaveOut()) {
     }
-    keepWhatCancels();
     for (auto &[op, order] : between_)
       rebuild(op, order);
     for (auto &[op, order] : llvm::reverse(between_))
@@ -43,6 +46,14 @@ public:
   }
 
 private:
+  static bool isElementwise(Operation *op) {
+    return op->hasTrait<ir::Pointwise>() && op->getNumResults() == 1;
+  }
+
+  /// Whether the value costs as little in one order as in another, or is computed of such alone: where a
+  /// label is the class, of an index and a broadcast.
+  bool isAnew(Value value) const { return isMadeAnew(value) || anew_.contains(value.getDefiningOp()); }
+
   /// How the value's dimensions stand to those in which it could be computed; empty where that is as it is.
   Permutation orderOf(Value value) {
     Operation *op = value.getDefiningOp();
@@ -55,11 +66,11 @@ private:
 
   /// The one order of all that an elementwise op reads.
   Permutation orderOfOperands(Operation *op) {
-    if (!op->hasTrait<ir::Pointwise>() || op->getNumResults() != 1)
+    if (!isElementwise(op))
       return {};
     Permutation common;
     for (Value operand : op->getOperands()) {
-      if (isMadeAnew(operand))
+      if (isAnew(operand))
         continue;
       Permutation order = orderOf(operand);
       if (order.empty() || (!common.empty() && common != order))
@@ -83,31 +94,14 @@ private:
     });
   }
 
-  /// Whether there were any.
-  bool leaveOut(llvm::function_ref<bool(Operation *)> isOutside) {
+  /// Takes out what is not between; whether there was any.
+  bool leaveOut() {
     DenseSet<Operation *> outside;
     for (auto &[op, order] : between_)
-      if (isOutside(op))
+      if (!isBetween(op))
         outside.insert(op);
     between_.remove_if([&](auto &entry) { return outside.contains(entry.first); });
     return !outside.empty();
-  }
-
-  /// Of ops that hang together, where one is transposed back.
-  void keepWhatCancels() {
-    llvm::EquivalenceClasses<Operation *> linked;
-    for (auto &[op, order] : between_) {
-      linked.insert(op);
-      for (Operation *user : op->getUsers())
-        if (between_.contains(user))
-          linked.unionSets(op, user);
-    }
-    DenseSet<Operation *> cancelling;
-    for (auto &[op, order] : between_)
-      if (llvm::any_of(op->getUsers(),
-                       [&, &order = order](Operation *user) { return isInverse(user, order); }))
-        cancelling.insert(linked.getLeaderValue(op));
-    leaveOut([&](Operation *op) { return !cancelling.contains(linked.getLeaderValue(op)); });
   }
 
   void rebuild(Operation *op, const Permutation &order) {
@@ -138,6 +132,21 @@ private:
       }
   }
 
+  /// A value of which isAnew() holds in that order, once for all that read it.
+  Value computedAnew(Value value, ArrayRef<int64_t> back) {
+    if (isMadeAnew(value))
+      return madeAnew(builder_, value, back);
+    const std::pair key(value.getAsOpaquePointer(), Permutation(back));
+    if (auto found = computedAnew_.find(key); found != computedAnew_.end())
+      return found->second;
+    IRMapping mapping;
+    for (Value operand : value.getDefiningOp()->getOperands())
+      mapping.map(operand, computedAnew(operand, back));
+    Value anew = builder_.clone(*value.getDefiningOp(), mapping)->getResult(0);
+    anew.setType(ir::permuted(ir::tensorType(value), back));
+    return computedAnew_[key] = anew;
+  }
+
   static void replace(Operation *op, Value result) {
     op->getResult(0).replaceAllUsesWith(result);
     op->erase();
@@ -147,8 +156,8 @@ private:
   Value before(Value operand, ArrayRef<int64_t> back) {
     if (Value anew = made_.lookup(operand))
       return anew;
-    if (isMadeAnew(operand))
-      return madeAnew(builder_, operand, back);
+    if (isAnew(operand))
+      return computedAnew(operand, back);
     Value untransposed = operand.getDefiningOp<ir::TransposeOp>().getOperand();
     foldBefore(operand, untransposed, back);
     return untransposed;
@@ -157,7 +166,9 @@ private:
   Block &block_;
   OpBuilder builder_;
   llvm::MapVector<Operation *, Permutation> between_; ///< In the order of the block.
+  DenseSet<Operation *> anew_;                        ///< Computed of what isMadeAnew() alone.
   DenseMap<Value, Value> made_;
+  std::map<std::pair<const void *, Permutation>, Value> computedAnew_; ///< By value and order.
 };
 
 } // namespace

@@ -106,3 +106,54 @@ func.func @two_orders(%x: tensor<4x4x4xf32>, %z: tensor<4x4x4xf32>) -> tensor<4x
   %u = gpuc.transpose %a permutation [2, 0, 1] : (tensor<4x4x4xf32>) -> tensor<4x4x4xf32>
   return %u : tensor<4x4x4xf32>
 }
+
+// -----
+
+// The loss of pictures' classes: where a label is the class is computed of an index and a broadcast, in any order.
+// CHECK-LABEL: func.func @classes(
+// CHECK-SAME:      %[[X:.*]]: tensor<2x8x30xf32>, %[[LABELS:.*]]: tensor<2x30xi64>)
+// CHECK-NOT:     gpuc.transpose
+// CHECK-DAG:     %[[PLACE:.*]] = gpuc.iota dim 1 : tensor<2x8x30xi64>
+// CHECK-DAG:     %[[WIDE:.*]] = gpuc.broadcast %[[LABELS]] dims [0, 2] : tensor<2x30xi64> to tensor<2x8x30xi64>
+// CHECK:         %[[IS:.*]] = gpuc.compare eq %[[PLACE]], %[[WIDE]] : tensor<2x8x30xi64>
+// CHECK:         %[[CHOSEN:.*]] = gpuc.select %[[IS]], %[[X]], %{{.*}} : tensor<2x8x30xi1>, tensor<2x8x30xf32>
+// CHECK:         %[[LOSS:.*]] = gpuc.sum %[[CHOSEN]] dims [1]
+// CHECK:         %[[ONE:.*]] = gpuc.select %[[IS]], %{{.*}}, %{{.*}} : tensor<2x8x30xi1>, tensor<2x8x30xf32>
+// CHECK:         %[[DX:.*]] = gpuc.sub %[[CHOSEN]], %[[ONE]]
+// CHECK:         return %[[LOSS]], %[[DX]]
+func.func @classes(%x: tensor<2x8x30xf32>, %labels: tensor<2x30xi64>) -> (tensor<2x30xf32>, tensor<2x8x30xf32>) {
+  %zero = gpuc.constant 0.0 : tensor<2x30x8xf32>
+  %one = gpuc.constant 1.0 : tensor<2x30x8xf32>
+  %t = gpuc.transpose %x permutation [0, 2, 1] : (tensor<2x8x30xf32>) -> tensor<2x30x8xf32>
+  %place = gpuc.iota dim 2 : tensor<2x30x8xi64>
+  %wide = gpuc.broadcast %labels dims [0, 1] : tensor<2x30xi64> to tensor<2x30x8xi64>
+  %is = gpuc.compare eq %place, %wide : tensor<2x30x8xi64>
+  %chosen = gpuc.select %is, %t, %zero : tensor<2x30x8xi1>, tensor<2x30x8xf32>
+  %loss = gpuc.sum %chosen dims [2] : (tensor<2x30x8xf32>) -> tensor<2x30xf32>
+  %ones = gpuc.select %is, %one, %zero : tensor<2x30x8xi1>, tensor<2x30x8xf32>
+  %d = gpuc.sub %chosen, %ones : tensor<2x30x8xf32>
+  %dx = gpuc.transpose %d permutation [0, 2, 1] : (tensor<2x30x8xf32>) -> tensor<2x8x30xf32>
+  return %loss, %dx : tensor<2x30xf32>, tensor<2x8x30xf32>
+}
+
+// -----
+
+// What sums alone read needs no transpose back. Another's transpose stays.
+// CHECK-LABEL: func.func @summed_up(
+// CHECK-SAME:      %[[X:.*]]: tensor<2x8x30xf32>)
+// CHECK-NEXT:    %[[T:.*]] = gpuc.transpose %[[X]] permutation [0, 2, 1]
+// CHECK-NEXT:    %[[TOP:.*]] = gpuc.reduce_max %[[X]] dims [1] : (tensor<2x8x30xf32>) -> tensor<2x30xf32>
+// CHECK-NEXT:    %[[WIDE:.*]] = gpuc.broadcast %[[TOP]] dims [0, 2]
+// CHECK-NEXT:    %[[D:.*]] = gpuc.sub %[[X]], %[[WIDE]]
+// CHECK-NEXT:    %[[E:.*]] = gpuc.exp %[[D]]
+// CHECK-NEXT:    %[[SUM:.*]] = gpuc.sum %[[E]] dims [1]
+// CHECK-NEXT:    return %[[SUM]], %[[T]]
+func.func @summed_up(%x: tensor<2x8x30xf32>) -> (tensor<2x30xf32>, tensor<2x30x8xf32>) {
+  %t = gpuc.transpose %x permutation [0, 2, 1] : (tensor<2x8x30xf32>) -> tensor<2x30x8xf32>
+  %top = gpuc.reduce_max %t dims [2] : (tensor<2x30x8xf32>) -> tensor<2x30xf32>
+  %wide = gpuc.broadcast %top dims [0, 1] : tensor<2x30xf32> to tensor<2x30x8xf32>
+  %d = gpuc.sub %t, %wide : tensor<2x30x8xf32>
+  %e = gpuc.exp %d : tensor<2x30x8xf32>
+  %sum = gpuc.sum %e dims [2] : (tensor<2x30x8xf32>) -> tensor<2x30xf32>
+  return %sum, %t : tensor<2x30xf32>, tensor<2x30x8xf32>
+}
