@@ -91,14 +91,15 @@ class Session {
   /// whose data are aligned to 64 bytes, unless they are an output, and copies others. `rows`: how many rows
   /// of the batch hold samples, the rest being padding that counts as nothing; -1 is all. Errors name the
   /// input, and what was found and expected: another type or shape, an integer outside the input's range (a
-  /// label, a token; padding too). Nothing has run then.
+  /// label, a token; padding too); a program of another session's plan. Nothing has run then.
   Status run(ProgramId id, std::span<const HostTensorView> inputs, int32_t rows = -1);
 
   /// Returns when all that was enqueued is done.
   Status wait();
 
   /// Output `index` of the last run of a program, after wait(). The view shows it until the next run of any
-  /// program, or for good if the session ends before.
+  /// program, or for good if the session ends before. Of an output that the plan does not have its data are
+  /// null.
   OutputView output(ProgramId id, size_t index);
 
   /// Copies a variable out of or into the device, after wait(). `bytes` has exactly its size. What ranks

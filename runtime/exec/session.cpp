@@ -177,6 +177,8 @@ Result<Session> Session::create(const Plan& plan, const SessionOptions& options)
 }
 
 Result<Session> Session::open(const Plan& plan, const SessionOptions& options) {
+  if (options.threads < 0)
+    return errorf("%d threads to compute with: 0 is one for each core", options.threads);
   auto state = std::make_unique<State>(plan);
   state->communicator = options.communicator;
   if (const int64_t ranks = plan.info().world_size; ranks != 0 && ranks != state->worldSize())
@@ -229,6 +231,9 @@ Result<ProgramId> Session::program(const std::string& name) const {
 }
 
 Status Session::run(ProgramId id, std::span<const HostTensorView> inputs, int32_t rows) {
+  if (id.index >= state_->ports.size())
+    return errorf("the plan has no program %" PRIu32 ", it has %zu: ask this session for it by its name",
+                  id.index, state_->ports.size());
   const ProgramInfo& program = state_->programInfo(id);
   if (inputs.size() != program.inputs.size())
     return errorf("program '%s': %zu inputs given, it takes %zu", program.name.c_str(), inputs.size(),
@@ -246,6 +251,7 @@ Status Session::run(ProgramId id, std::span<const HostTensorView> inputs, int32_
 Status Session::wait() { return state_->executable->wait(); }
 
 OutputView Session::output(ProgramId id, size_t index) {
+  if (id.index >= state_->ports.size() || index >= state_->programInfo(id).outputs.size()) return {};
   return {{state_->executable->output(id.index, index), state_->programInfo(id).outputs[index]},
           state_->executable};
 }

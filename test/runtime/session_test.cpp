@@ -217,6 +217,20 @@ TEST(Session, NamesTheEntriesThatExist) {
             "the plan has no entry 'test', it has: init, train_step, predict");
 }
 
+TEST(Session, RefusesProgramsAndOutputsThatThePlanDoesNotHave) {
+  Session session = open(everythingPlan());
+  const ProgramId other = {99}, step = programOf(session, "train_step");
+  EXPECT_EQ(errorOf(session.run(other, {})),
+            "the plan has no program 99, it has 3: ask this session for it by its name");
+  EXPECT_EQ(session.output(other, 0).data, nullptr);
+  EXPECT_EQ(session.output(step, 99).data, nullptr);
+}
+
+TEST(Session, RefusesFewerThanNoThreads) {
+  EXPECT_EQ(Session::create(everythingPlan().parse(), {.threads = -1}).message(),
+            "-1 threads to compute with: 0 is one for each core");
+}
+
 TEST(Session, RefusesVariablesOfAnotherNameOrSize) {
   Session session = open(everythingPlan());
   std::vector<std::byte> bytes(12);
