@@ -81,7 +81,7 @@ void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_bat
              "with --link-bandwidth: what one message takes")
       .range(0, 1'000'000'000);
   cli.addInt("threads", &options.threads, "N", "threads to compute with; 0 is one for each core")
-      .range(0, 4096);
+      .range(0, kMostTrainThreads);
   cli.addInt(
          "delay-commands", &options.delay_seed, "SEED",
          "host: sleep at random before commands, on each stream, which changes no bit: a test of a plan's "
@@ -93,20 +93,14 @@ void declareFlags(CommandLine& cli, TrainOptions& options, std::string& last_bat
 
 /// What is wrong with the flags together; empty if nothing is.
 std::string findMisuse(const TrainOptions& options) {
-  if (options.epochs && options.steps)
-    return "--epochs and --steps are both given: which of them ends training?";
   for (auto [name, spec] : {std::pair("--data", &options.data), {"--eval-data", &options.eval_data}}) {
     if (spec == &options.eval_data && spec->empty()) continue;
     Result<DataSpec> parsed = parseDataSpec(*spec);
     if (!parsed.ok()) return std::string(name) + ": " + parsed.message();
   }
   if (Status device = checkDeviceName(options.device); !device.ok()) return "--device: " + device.message();
-  for (auto [name, given] : {std::pair("--resume", options.resume),
-                             {"--checkpoint-every", options.checkpoint_every.has_value()},
-                             {"--keep", options.keep.has_value()}})
-    if (given && options.checkpoint_dir.empty())
-      return std::string(name) + " needs --checkpoint-dir=DIR: where are the checkpoints?";
-  return "";
+  const Status together = checkOptionsTogether(options);
+  return together.ok() ? "" : together.message();
 }
 
 std::string joinArguments(int argc, char** argv) {

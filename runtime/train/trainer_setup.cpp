@@ -98,6 +98,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(const TrainOptions& options) {
 
 Result<std::unique_ptr<Trainer>> Trainer::open(const TrainOptions& options) {
   const KeptWarnings warnings;
+  GPUC_RETURN_IF_ERROR(checkOptions(options));
   GPUC_ASSIGN_OR_RETURN(Plan plan, Plan::load(options.plan));
   std::optional<FolderLock> lock;
   const bool is_first = !options.communicator || options.communicator->rank() == 0;
@@ -137,6 +138,10 @@ Status Trainer::findPrograms() {
   if (!program.ok())
     return Status::error(program.message() + "; compile the model with a recipe or with --optimizer");
   train_step_ = *program;
+  if (plan().global_batch < 1)
+    return Status::error(
+        "the plan does not say how many rows a batch has: compile with --batch=N, or with a recipe that has "
+        "`batch = N`");
   GPUC_ASSIGN_OR_RETURN(outputs_, TrainOutputs::find(session_, train_step_));
   nonfinite_.emplace(session_, train_step_);
   return okStatus();

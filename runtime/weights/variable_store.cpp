@@ -74,6 +74,7 @@ Result<std::vector<std::string>> VariableStore::start(const NamedTensors& files,
 }
 
 Status VariableStore::startFrom(std::span<const std::string> paths, SeedFrom seed) {
+  if (paths.empty()) return Status::error("no files to start from: initialize() is what begins anew");
   GPUC_ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, openSafetensors(paths));
   GPUC_ASSIGN_OR_RETURN(std::vector<std::string> warnings, start(NamedTensors(files), seed));
   for (const std::string& warning : warnings) warn(warning);

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -204,6 +205,10 @@ TEST_F(StartTest, NamesWhatDoesNotFit) {
   expectError(start({{"weight", DataType::f32, {4, 4}}}), "of another shape or type weight (4x4xf32");
   expectError(start({kWeight, {"weight/momentum", DataType::f32, {4}}}),
               "weight/momentum (4xf32, the plan has 16xf32)");
+}
+
+TEST_F(StartTest, NeedsAFile) {
+  expectError(store.startFrom({}), "no files to start from: initialize() is what begins anew");
 }
 
 TEST_F(StartTest, TakesTheLastOfSeveralFiles) {
@@ -420,6 +425,39 @@ TEST(Trainer, StepsAllocateNothing) {
     EXPECT_EQ(allocationsOfRun(options, 1000), allocationsOfRun(options, 10))
         << "steps 10 to 1,000 with ten evaluations, " << workers << " workers";
   }
+}
+
+/// A program has no flags' ranges before its options.
+TEST(Trainer, RefusesOptionsThatGpucTrainWouldRefuse) {
+  TemporaryFolder folder;
+  TrainOptions valid;
+  valid.plan = folder.write("plan", trainPlan().seal());
+  valid.data = writeIdx(folder, "train", 400);
+  auto refuses = [&](auto change, const std::string& how) {
+    TrainOptions options = valid;
+    change(options);
+    EXPECT_EQ(Trainer::create(options).message(), how);
+  };
+  refuses([](TrainOptions& o) { o.steps = 0; }, "TrainOptions.steps is 0, but must be at least 1");
+  refuses([](TrainOptions& o) { o.epochs = -1; }, "TrainOptions.epochs is -1, but must be at least 1");
+  refuses([](TrainOptions& o) { o.checkpoint_every = 0, o.checkpoint_dir = "never"; },
+          "TrainOptions.checkpoint_every is 0, but must be at least 1");
+  refuses([](TrainOptions& o) { o.log_every = -1; }, "TrainOptions.log_every is -1, but must be at least 0");
+  refuses([](TrainOptions& o) { o.seed = -1; }, "TrainOptions.seed is -1, but must be at least 0");
+  refuses([](TrainOptions& o) { o.threads = (int64_t{1} << 32) + 1; },
+          "TrainOptions.threads is 4294967297, but must be at most 4096");
+  refuses([](TrainOptions& o) { o.steps = 5, o.epochs = 1; },
+          "--epochs and --steps are both given: which of them ends training?");
+  refuses([](TrainOptions& o) { o.resume = true; },
+          "--resume needs --checkpoint-dir=DIR: where are the checkpoints?");
+  EXPECT_FALSE(std::filesystem::exists("never"));
+  PlanBuilder builder = trainPlan({.train_counts_rows = false, .eval_counts_rows = false});
+  builder.plan.batch = builder.plan.global_batch = 0;
+  folder.write("plan", builder.seal());
+  refuses(
+      [](TrainOptions&) {},
+      "the plan does not say how many rows a batch has: compile with --batch=N, or with a recipe that has "
+      "`batch = N`");
 }
 
 }  // namespace
