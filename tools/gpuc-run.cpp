@@ -68,6 +68,9 @@ static int tool(int argc, char** argv) {
   if (std::optional<int> exit_code = cli.parse(argc, argv)) return *exit_code;
 
   if (list_devices) {
+    if (const std::string other = cli.givenBeside({"list-devices", "json"}); !other.empty())
+      return CommandLine::usageError("--list-devices runs nothing, and only --json goes with it, not " +
+                                     other);
     return exitStatus(
         writeFileAtomically(options.json.empty() ? "-" : options.json, deviceList(!options.json.empty())));
   }

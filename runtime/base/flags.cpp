@@ -302,6 +302,15 @@ Status CommandLine::checkComplete() const {
   return okStatus();
 }
 
+std::string CommandLine::givenBeside(const std::vector<std::string>& names) const {
+  for (const Positional& positional : positionals_)
+    if (positional.seen) return positional.name;
+  for (const Flag& flag : flags_)
+    if (flag.seen_ && std::find(names.begin(), names.end(), flag.name_) == names.end())
+      return flag.spelling();
+  return "";
+}
+
 Status CommandLine::parseAll(Arguments& arguments) {
   bool flags_ended = false;
   while (!arguments.done()) {

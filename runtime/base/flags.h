@@ -126,6 +126,10 @@ class CommandLine {
   /// --version, 2 after an error.
   std::optional<int> parse(int argc, const char* const* argv);
 
+  /// After parsing: the first of the arguments that is none of these flags, as help writes it; empty if there
+  /// is none. For a flag that asks for something else than the tool's work, by which others mean nothing.
+  std::string givenBeside(const std::vector<std::string>& names) const;
+
   /// Prints "error: message" on stderr and returns 2: for what only the tool can find wrong with its
   /// arguments.
   static int usageError(const std::string& message);

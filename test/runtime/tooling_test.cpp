@@ -266,5 +266,14 @@ TEST_F(Tools, RunListsDevices) {
   EXPECT_EQ(Json::parse(outcome.text)[0]["device"], "host");
 }
 
+TEST_F(Tools, RunListsDevicesAlone) {
+  const std::string run = std::string(GPUC_RUN) + " --list-devices ";
+  const std::string why = "error: --list-devices runs nothing, and only --json goes with it, not ";
+  EXPECT_EQ(execute(run + "some.plan").text, why + "PLAN\n");
+  EXPECT_EQ(execute(run + "--check-memory").text, why + "--check-memory\n");
+  EXPECT_EQ(execute(run + "--json --device=cuda").text, why + "--device=NAME\n");
+  EXPECT_EQ(execute(run + "--threads=3").exit_code, 2);
+}
+
 }  // namespace
 }  // namespace gpuc::test
