@@ -140,9 +140,24 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
         return module.emitError("the batch is already bound to ") << bound.getInt() << ", not to " << given;
       return bound.getInt();
     }
-    if (!needed && given != 0)
-      module.emitWarning("batch=") << given << " changes nothing: no shape has a leading `?`";
+    if (needed || given == 0 || hasInputOfRows(module, given))
+      return chosen;
+    if (!recipes.empty())
+      return module.emitError("no shape has a leading `?` for a batch of ")
+             << given << " to be bound to, and no input has " << given << " rows: leave --batch out";
+    module.emitWarning("batch=") << given << " changes nothing: no shape has a leading `?`";
     return chosen;
+  }
+
+  /// Of static shapes a batch is what they have.
+  static bool hasInputOfRows(ModuleOp module, int64_t rows) {
+    auto hasRows = [&](Type type) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      return tensor && tensor.getRank() > 0 && tensor.getDimSize(0) == rows;
+    };
+    return llvm::any_of(module.getOps<func::FuncOp>(), [&](func::FuncOp function) {
+      return llvm::any_of(function.getArgumentTypes(), hasRows);
+    });
   }
 };
 

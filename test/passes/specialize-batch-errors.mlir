@@ -48,6 +48,20 @@ module {
 
 // -----
 
+// Training by other rows than there are.
+// OTHER: error: no shape has a leading `?` for a batch of 8 to be bound to, and no input has 8 rows: leave --batch out
+module {
+  func.func @loss(%x: tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>) {
+    %sum, %count = gpuc.mse %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe {
+    loss = @loss
+  }
+}
+
+// -----
+
 // Before any pass counts elements of it.
 module {
   // expected-error @below {{tensor of type 'tensor<2305843009213693952x4xf32>' has 2^63 bytes or more; is the batch too large?}}

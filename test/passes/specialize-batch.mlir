@@ -52,10 +52,10 @@ module @bound attributes {gpuc.batch = 8 : i64} {
 
 // Nothing to bind and no batch named: the module stays as it is.
 // CHECK-LABEL: module @static {
-// CHECK:       tensor<3x4xf32>
+// CHECK:       tensor<8x4xf32>
 module @static {
-  func.func @predict(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
-    return %x : tensor<3x4xf32>
+  func.func @predict(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+    return %x : tensor<8x4xf32>
   }
 }
 
