@@ -186,8 +186,9 @@ static Attribute valueFromText(MLIRContext *context, StringRef text) {
     return builder.getBoolAttr(text == "true");
   if (int64_t integer; !text.getAsInteger(10, integer))
     return builder.getI64IntegerAttr(integer);
-  // An infinity (1e999 is one) is no number that anything could be trained by.
-  if (double number; !text.getAsDouble(number) && !std::isinf(number))
+  // An infinity (1e999 is one) is no number that anything could be trained by, nor is 1e-999 one, which is 0.
+  if (double number;
+      !text.getAsDouble(number) && !std::isinf(number) && !(number == 0 && saysMoreThanZero(text)))
     return builder.getF64FloatAttr(number);
   if (!text.consume_front("(") || !text.consume_back(")"))
     return builder.getStringAttr(text);

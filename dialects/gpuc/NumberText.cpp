@@ -3,6 +3,7 @@
 #include "dialects/gpuc/NumberText.h"
 
 #include <charconv>
+#include <cstring>
 
 using namespace mlir;
 
@@ -64,6 +65,27 @@ static ParseResult refuseExponent(AsmParser &parser, const NumberText &number) {
   return parser.emitError(number.location, "'") << word << "' follows the number";
 }
 
+bool saysMoreThanZero(StringRef decimal) {
+  StringRef digits = decimal.take_until([](char c) { return c == 'e' || c == 'E'; });
+  return digits.find_first_of("123456789") != StringRef::npos;
+}
+
+/// What a decimal says must not be lost: MLIR makes an infinity of one that is too large, and 0 of one that
+/// is too small.
+static ParseResult parseDecimal(AsmParser &parser, NumberText &number) {
+  const char *text = parser.getCurrentLocation().getPointer(); // of a buffer that ends with a null
+  const StringRef digits(text, std::strspn(text, "0123456789."));
+  APFloat decimal(APFloat::IEEEdouble());
+  if (failed(parser.parseFloat(APFloat::IEEEdouble(), decimal)))
+    return failure();
+  if (decimal.isInfinity())
+    return parser.emitError(number.location, "the number does not fit in f64: write inf for infinity");
+  if (decimal.isZero() && saysMoreThanZero(digits))
+    return parser.emitError(number.location, "the number is ") << kTooSmall;
+  number.decimal = number.negative ? -decimal : decimal;
+  return success();
+}
+
 FailureOr<NumberText> parseNumber(AsmParser &parser) {
   NumberText number;
   number.location = parser.getCurrentLocation();
@@ -83,11 +105,7 @@ FailureOr<NumberText> parseNumber(AsmParser &parser) {
     return failed(*parsed) || failed(refuseExponent(parser, number)) ? FailureOr<NumberText>(failure())
                                                                      : number;
   }
-  APFloat decimal(APFloat::IEEEdouble());
-  if (failed(parser.parseFloat(APFloat::IEEEdouble(), decimal)))
-    return failure();
-  number.decimal = number.negative ? -decimal : decimal;
-  return number;
+  return failed(parseDecimal(parser, number)) ? FailureOr<NumberText>(failure()) : number;
 }
 
 static FailureOr<TypedAttr> convertFloat(AsmParser &parser, const NumberText &number, FloatType type) {
@@ -111,6 +129,9 @@ static FailureOr<TypedAttr> convertFloat(AsmParser &parser, const NumberText &nu
   }
   if (value.isInfinity() && !(number.decimal && number.decimal->isInfinity()))
     return parser.emitError(number.location) << "the number does not fit in " << type;
+  if (value.isZero() && number.decimal && !number.decimal->isZero())
+    return parser.emitError(number.location)
+           << "the number is 0 in " << type << ", which holds none so small";
   return TypedAttr(FloatAttr::get(type, value));
 }
 

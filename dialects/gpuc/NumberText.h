@@ -15,6 +15,12 @@ void printFloat(llvm::raw_ostream &os, const llvm::APFloat &value);
 /// As messages write it, in the fewest digits that read back: 2, 0.999, 1e-05.
 std::string numberText(double number);
 
+/// Whether a decimal has another digit than 0 before its exponent: 1e-400 has, though as an f64 it is 0.
+bool saysMoreThanZero(llvm::StringRef decimal);
+
+/// What to say of a number that is not 0 as it is written, but is as an f64.
+inline constexpr llvm::StringLiteral kTooSmall = "too small to be another number than 0: write 0.0";
+
 /// A number read before its type is known.
 struct NumberText {
   llvm::SMLoc location;
@@ -29,7 +35,8 @@ struct NumberText {
 
 mlir::FailureOr<NumberText> parseNumber(mlir::AsmParser &parser);
 
-/// The number as an attribute of the element type; an error if it does not fit in it.
+/// The number as an attribute of the element type; an error if it does not fit in it, or is 0 there and not
+/// here.
 mlir::FailureOr<mlir::TypedAttr> convertNumber(mlir::AsmParser &parser, const NumberText &number,
                                                mlir::Type element);
 

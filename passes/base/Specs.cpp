@@ -8,6 +8,7 @@
 #include "llvm/Support/Format.h"
 
 #include <cmath>
+#include <limits>
 
 namespace gpuc {
 
@@ -84,6 +85,18 @@ std::string valueText(Attribute value) {
   return text;
 }
 
+/// Whether a value is the text of a number that no f64 is, 1e400 or 1e-400.
+static bool isBeyondDoubles(Attribute value) {
+  auto text = dyn_cast<StringAttr>(value);
+  double number;
+  return text && text.getValue().find_first_of("0123456789") == 0 && !text.getValue().getAsDouble(number);
+}
+
+/// In which updates compute.
+static bool isBeyondFloats(double number) {
+  return std::isfinite(number) && std::abs(number) > std::numeric_limits<float>::max();
+}
+
 /// Sets `number` to what `value` says for the key.
 static LogicalResult readValue(double &number, const SpecForm &form, StringRef what, const SpecKey &key,
                                Attribute value, EmitError emitError) {
@@ -101,10 +114,13 @@ static LogicalResult readValue(double &number, const SpecForm &form, StringRef w
   if (!given || std::isnan(*given) || (std::isinf(*given) && !key.mayBeInfinite))
     return emitError() << what << ' ' << form.name << ": " << key.name << " is "
                        << (key.range.takesFlags ? key.range.text : "a finite number") << ", not "
-                       << valueText(value);
+                       << valueText(value) << (isBeyondDoubles(value) ? ", which no f64 is" : "");
   if (!key.range.holds(*given))
     return emitError() << what << ' ' << form.name << ": " << key.name << " must be " << key.range.text
                        << ", but is " << valueText(value);
+  if (isBeyondFloats(*given) && !key.mayBeInfinite)
+    return emitError() << what << ' ' << form.name << ": " << key.name << " is " << valueText(value)
+                       << ", which no f32 is";
   number = *given;
   return success();
 }

@@ -64,6 +64,23 @@ const InitializerForm kForms[] = {
     {{"zeros", {}}, [](const SpecNumbers &) { return Draw{Distribution::constant, 0.0}; }},
 };
 
+bool isIntegerOf(IntegerType type, double number) {
+  const bool hasSign = !type.isUnsigned() && type.getWidth() > 1;
+  const double end = std::ldexp(1.0, static_cast<int>(type.getWidth()) - hasSign);
+  return number == std::trunc(number) && number >= (hasSign ? -end : 0.0) && number < end;
+}
+
+/// Whether a number is one of the type, rounded: no infinity that it was not, nor 0, nor another integer.
+bool holds(Type type, double number) {
+  auto floatType = dyn_cast<FloatType>(type);
+  if (!floatType)
+    return isIntegerOf(cast<IntegerType>(type), number);
+  APFloat rounded(number);
+  bool losesInfo;
+  rounded.convert(floatType.getFloatSemantics(), APFloat::rmNearestTiesToEven, &losesInfo);
+  return rounded.isInfinity() == std::isinf(number) && rounded.isZero() == (number == 0);
+}
+
 } // namespace
 
 FailureOr<Value> buildInitialValue(OpBuilder &builder, ir::VariableOp variable, Value seed, Value step,
@@ -80,6 +97,9 @@ FailureOr<Value> buildInitialValue(OpBuilder &builder, ir::VariableOp variable, 
 
   RankedTensorType type = variable.getWholeType();
   Location location = NameLoc::get(variable.getSymNameAttr(), variable.getLoc());
+  if (draw.distribution == Distribution::constant && !holds(type.getElementType(), draw.first))
+    return variable.emitOpError("has elements of type ")
+           << type.getElementType() << ", none of which is " << numberText(draw.first);
   if (draw.distribution == Distribution::constant)
     return ir::ConstantOp::create(builder, location, type, draw.first).getResult();
   if (!isa<FloatType>(type.getElementType()))

@@ -183,6 +183,38 @@ func.func @predict(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
+// What a variable begins with is a number of its type.
+// expected-error @below {{has elements of type 'f16', none of which is 100000}}
+gpuc.variable @w : tensor<2xf16> init constant(value = 1.0e5)
+
+// -----
+
+// expected-error @below {{has elements of type 'f16', none of which is 1e-12}}
+gpuc.variable @w : tensor<2xf16> init constant(value = 1.0e-12)
+
+// -----
+
+// expected-error @below {{has elements of type 'ui8', none of which is 256}}
+gpuc.variable @w kind counter : tensor<2xui8> init constant(value = 256)
+
+// -----
+
+// expected-error @below {{has elements of type 'i32', none of which is 1.5}}
+gpuc.variable @w kind counter : tensor<2xi32> init constant(value = 1.5)
+
+// -----
+
+// expected-error @below {{has elements of type 'i32', none of which is inf}}
+gpuc.variable @w kind counter : tensor<2xi32> init constant(value = inf)
+
+// -----
+
+// All bounds that an f32 can have.
+// expected-error @below {{initializer uniform: bound is 1e+39, which no f32 is}}
+gpuc.variable @w : tensor<2xf32> init uniform(bound = 1.0e39)
+
+// -----
+
 // An initializer misspelt.
 // expected-error @below {{unknown initializer 'kaiming': the nearest is}}
 gpuc.variable @w : tensor<2xf32> init kaiming(fan_in = 2)

@@ -1,6 +1,9 @@
 // RUN: not gpuc-opt %s --gpuc-override-recipe=optimizer=adm 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not gpuc-opt %s --gpuc-override-recipe=optimizer=adam:lrr=1 2>&1 | FileCheck %s --check-prefix=KEY
 // RUN: not gpuc-opt %s --gpuc-override-recipe=optimizer=sgd:lr=-1 2>&1 | FileCheck %s --check-prefix=RATE
+// RUN: not gpuc-opt %s --gpuc-override-recipe=optimizer=sgd:lr=1e-400 2>&1 | FileCheck %s --check-prefix=SMALL
+// RUN: not gpuc-opt %s --gpuc-override-recipe=optimizer=sgd:lr=1e50 2>&1 | FileCheck %s --check-prefix=LARGE
+// RUN: not gpuc-opt %s --gpuc-override-recipe=entries=clip_norm=1e-400 2>&1 | FileCheck %s --check-prefix=NOTHING
 // RUN: not gpuc-opt %s --gpuc-override-recipe=entries=clip_nrom=1 2>&1 | FileCheck %s --check-prefix=ENTRY
 // RUN: not gpuc-opt %s --gpuc-override-recipe=entries=clip_norm=one 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: not gpuc-opt %s --gpuc-override-recipe=entries=accumulate=1.5 2>&1 | FileCheck %s --check-prefix=INTEGER
@@ -14,6 +17,11 @@
 // NAME: error: unknown optimizer 'adm': the nearest is 'adam'; known are adadelta, adafactor, adagrad, adam, adamax, adamw, asgd, lion, muon, nadam, radam, rmsprop, rprop, sgd
 // KEY: error: optimizer adam has no key 'lrr': the nearest is 'lr'; known are lr, beta1, beta2, eps, amsgrad, weight_decay, decay, maximize
 // RATE: error: optimizer sgd: lr must be 0 or above, but is -1
+
+// Numbers that would become 0, or an infinity, without a word.
+// SMALL: error: optimizer sgd: lr is a finite number, not "1e-400", which no f64 is
+// LARGE: error: optimizer sgd: lr is 1e+50, which no f32 is
+// NOTHING: error: clip_norm: '1e-400' is too small to be another number than 0: write 0.0
 
 // An entry that there is not, and texts that are not of an entry's kind or below its bound.
 // ENTRY: error: clip_nrom: unknown entry of a recipe: there are loss, accuracy, batch,

@@ -178,9 +178,12 @@ Attribute entryFromText(Builder builder, EntryKind kind, StringRef text, std::st
     error = ("'" + text + "' is not an integer").str();
     return {};
   case EntryKind::number:
-    if (!text.getAsDouble(number) && std::isfinite(number))
+    if (text.getAsDouble(number) || !std::isfinite(number))
+      error = ("'" + text + "' is not a finite number").str();
+    else if (number == 0 && saysMoreThanZero(text))
+      error = ("'" + text + "' is " + kTooSmall).str();
+    else
       return builder.getF64FloatAttr(number);
-    error = ("'" + text + "' is not a finite number").str();
     return {};
   case EntryKind::flag:
     if (text == "true" || text == "false")
@@ -225,6 +228,8 @@ static std::string checkRecipeNumber(StringRef key, Attribute value) {
     stream << "must be at least 1, but is " << number.getInt() << " [recipe_C1]";
   if (auto number = dyn_cast<IntegerAttr>(value); cuts && number.getInt() > INT32_MAX)
     stream << "must be below 2^31, but is " << number.getInt() << " [recipe_C1]";
+  if (auto number = dyn_cast<IntegerAttr>(value); key == "seed" && number.getInt() < 0)
+    stream << "must be at least 0, but is " << number.getInt() << " [recipe_C1]";
   if (auto number = dyn_cast<FloatAttr>(value); bounds && number.getValue().isPosInfinity())
     stream << "must be finite, but is inf [recipe_C4]";
   else if (bounds && number && !(number.getValueAsDouble() > 0))

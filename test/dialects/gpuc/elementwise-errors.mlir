@@ -136,6 +136,33 @@ func.func @case() {
 
 // -----
 
+// Too large for any type. What is meant to be infinite says so.
+func.func @case() {
+  // expected-error @below {{the number does not fit in f64: write inf for infinity}}
+  %0 = gpuc.constant 1.0e400 : tensor<f32>
+  return
+}
+
+// -----
+
+// Not 0 as it is written.
+func.func @case() {
+  // expected-error @below {{the number is too small to be another number than 0: write 0.0}}
+  %0 = gpuc.constant -1.0e-400 : tensor<f64>
+  return
+}
+
+// -----
+
+// Nor here, but the smallest f16 is 6e-8.
+func.func @case() {
+  // expected-error @below {{the number is 0 in 'f16', which holds none so small}}
+  %0 = gpuc.constant 1.0e-12 : tensor<f16>
+  return
+}
+
+// -----
+
 // These bits are an infinity.
 func.func @case() {
   // expected-error @below {{these are not the bits of a NaN of type 'f32'}}

@@ -286,6 +286,16 @@ func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
   return %a, %a : tensor<f32>, tensor<f32>
 }
 
+// A seed is a number of --seed, which has no sign.
+// expected-error @below {{seed must be at least 0, but is -1 [recipe_C1]}}
+gpuc.recipe { loss = @loss, batch = 4, seed = -1 }
+
+// -----
+
+func.func @loss(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  return %a, %a : tensor<f32>, tensor<f32>
+}
+
 // Steps of no samples.
 // expected-error @below {{batch must be at least 1, but is 0 [recipe_C1]}}
 gpuc.recipe { loss = @loss, batch = 0 }

@@ -113,12 +113,12 @@ func.func @kernel(%x: tensor<4x3xf32>, %b: tensor<3xf32>) -> tensor<4x3xf32> {
 // CHECK-NEXT:   groups = group(lr = 1.0e-04, match = "head.*"),
 // CHECK-NEXT:   schedule = (linear(steps = 100), cosine(T_max = 900)),
 // CHECK-NEXT:   ema = ema(decay = 0.999),
-// CHECK-NEXT:   seed = -1
+// CHECK-NEXT:   seed = 7
 // CHECK-NEXT: }
 gpuc.recipe {
   optimizer = adam(lr = 1.0e-3),
   loss = @loss,
-  seed = -1,
+  seed = 7,
   ema = ema(decay = 0.999),
   schedule = (linear(steps = 100), cosine(T_max = 900)),
   groups = group(match = "head.*", lr = 1.0e-4),
