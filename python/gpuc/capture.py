@@ -31,7 +31,7 @@ from gpuc.contents import has_contents, is_dense, why_not_plain
 from gpuc.custom_gradients import custom_gradients, put
 from gpuc.errors import Error, Problem, refuse
 from gpuc.forward_state import AssignedBuffers, DetachedData, check_repetition, reads_of, same_random, layers_that_stay
-from gpuc.formulas import KnownMasks, known_sequences, without_questions
+from gpuc.formulas import ComplexNumbers, KnownMasks, known_sequences, without_questions
 from gpuc.formulas.cures import cure_of_type, cured
 from gpuc.functional import Rules, functional, name_of
 from gpuc.inner_gradients import has_gradients, inner_gradients, mark_inputs
@@ -204,6 +204,9 @@ def export(module, args, kwargs, rules):
         with warnings.catch_warnings(), quietly():
             warnings.simplefilter("ignore")  # Of weights that LSTMs keep in two places, and the like.
             program = capture_whole(module, args, kwargs, rules)
+            if not rules.has_complex and has_complex(program):
+                rules.has_complex = True
+                program = capture_whole(module, args, kwargs, rules)
             keep_no_grad(program)
             keep_dropout(program)
             program.graph_module.recompile()
@@ -278,6 +281,12 @@ def capture_whole(module, args, kwargs, rules):
     return known
 
 
+def has_complex(program):
+    """Numbers."""
+    values = [each for node in program.graph.nodes for each in pytree.tree_leaves(node.meta.get("val"))]
+    return any(isinstance(each, torch.Tensor) and each.dtype.is_complex for each in values)
+
+
 def has_open_shapes(program):
     """Or numbers."""
     values = [node.meta.get("val") for node in program.graph.nodes]
@@ -293,6 +302,7 @@ def hangs_on_a_value(error):
 
 def capture_with_its_own(module, args, kwargs, rules, *within):
     """One pass of the module; a second one, if in the first it reads its own tensors as constants: to look at each call takes time."""
+    within = (*within, *([ComplexNumbers()] if rules.has_complex else []))
     if not rules.are_held:
         try:
             program = capture_pass(module, args, kwargs, *within)

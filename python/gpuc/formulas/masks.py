@@ -85,6 +85,8 @@ class KnownMasks(TorchFunctionMode):
         leaves, structure = pytree.tree_flatten((args, kwargs))
         if not any(isinstance(each, torch.Tensor) for each in leaves) and function not in MAKERS:
             return None
+        if any(hasattr(type(each), "__torch_function__") and not isinstance(each, torch.Tensor) for each in leaves):
+            return None  # A pair of tensors, which may be data.
         known = [self.of(each) if isinstance(each, torch.Tensor) else each for each in leaves]
         if any(each is None and isinstance(leaf, torch.Tensor) for each, leaf in zip(known, leaves)):
             return None
