@@ -31,7 +31,7 @@ from gpuc.contents import has_contents, is_dense, why_not_plain
 from gpuc.custom_gradients import custom_gradients, put
 from gpuc.errors import Error, Problem, refuse
 from gpuc.forward_state import AssignedBuffers, DetachedData, check_repetition, reads_of, same_random, layers_that_stay
-from gpuc.formulas import ComplexNumbers, KnownMasks, known_sequences, without_questions
+from gpuc.formulas import Choices, ComplexNumbers, KnownMasks, known_sequences, without_questions
 from gpuc.formulas.cures import cure_of_type, cured
 from gpuc.functional import Rules, functional, name_of
 from gpuc.inner_gradients import has_gradients, inner_gradients, mark_inputs
@@ -254,6 +254,38 @@ def held(root):
 
 
 def capture_whole(module, args, kwargs, rules):
+    """One pass of the module; another one, if a shape hangs on values, which may be that of rows that a mask of data chooses."""
+    if rules.has_choices:
+        return capture_with_choices(module, args, kwargs, rules)
+    program = fault = None
+    try:
+        program = capture_with_masks(module, args, kwargs, rules)
+        if not has_open_shapes(program):
+            return program
+    except Exception as error:
+        if not hangs_on_a_value(error):
+            raise
+        fault = error
+    try:
+        with quietly():
+            chosen = capture_with_choices(module, args, kwargs, rules)
+        rules.has_choices = not has_open_shapes(chosen)
+    except Exception:  # It is refused by what the first pass says.
+        rules.has_choices = False
+    if fault and not rules.has_choices:
+        raise fault from None
+    return chosen if rules.has_choices else program
+
+
+def capture_with_choices(module, args, kwargs, rules):
+    masks = KnownMasks()
+    program = capture_with_its_own(module, args, kwargs, rules, Choices(), masks)
+    rules.has_masks |= masks.is_used
+    rules.read_by_masks += masks.read
+    return program
+
+
+def capture_with_masks(module, args, kwargs, rules):
     """One pass of the module; a second one, if in the first a shape or a number hangs on values, which may be those of a constant mask."""
     if not rules.has_masks:
         try:

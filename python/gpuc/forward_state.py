@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from gpuc.contents import SIMPLE, Contents, has_contents
 from gpuc.custom_gradients import put
 from gpuc.errors import Problem, refuse
-from gpuc.formulas import KnownMasks, known_sequences
+from gpuc.formulas import Choices, KnownMasks, known_sequences
 from gpuc.lines import own_name, user_line
 
 OF_EVERY_MODULE = frozenset(vars(torch.nn.Module()))
@@ -222,14 +222,17 @@ def run_without_numbers(module, args, kwargs, fake, expected=None):
     # By its name a layer would be the same one in another's place. Who reads a parameter from a list reads the tensor itself.
     given = [(f"own {id(own[name])}", each) for name, each in named.items()] + [(f"own {id(each)}", each) for each in own.values()]
     given += [(f"input {number}", each) for number, each in enumerate(pytree.tree_leaves((args, kwargs)))]
-    found = Pass(given, expected)
-    try:
-        with fake, found, DetachedData(), layers_that_stay(), known_sequences():
-            torch.func.functional_call(module, named, args, kwargs, tie_weights=False)
-    except (DataDependentOutputException, DynamicOutputShapeException):
+    for within in ([], [KnownMasks], [Choices, KnownMasks]):
         found = Pass(given, expected)
-        with fake, found, KnownMasks(), DetachedData(), layers_that_stay(), known_sequences():
-            torch.func.functional_call(module, named, args, kwargs, tie_weights=False)
+        try:
+            with fake, found, contextlib.ExitStack() as modes:
+                for mode in (*within, DetachedData, layers_that_stay, known_sequences):
+                    modes.enter_context(mode())
+                torch.func.functional_call(module, named, args, kwargs, tie_weights=False)
+            break
+        except (DataDependentOutputException, DynamicOutputShapeException):
+            if Choices in within:
+                raise
     if expected and not found.fault and len(found.ops) != len(expected.ops):
         found.fault = "other"
     return found

@@ -27,6 +27,7 @@ class Rules:
     def __init__(self):
         self.known = {name for name, _ in _compiler.known_ops()}
         self.are_held = False  # Tensors of the module, in lists of the user's, which the capture has to look for.
+        self.has_choices = False  # Of rows, by masks of data.
         self.has_complex = False  # Numbers, of which the capture makes pairs.
         self.has_masks = False  # Which hang on constants, and are indices.
         self.read_by_masks = []  # (tensor, file, line)

@@ -223,7 +223,7 @@ class Lines(unittest.TestCase):
         shape, number = "has a shape that hangs on a tensor's value", "hangs on the value of a tensor (a branch, .item(), int(…))"
         for body, text in {
             "self.fc(x)[torch.nonzero(x[:, 0])[:, 0]].sum() + self.fc(x)": shape,
-            "torch.masked_select(self.fc(x), self.fc(x) > 0).sum() + self.fc(x)": shape,
+            "torch.masked_select(self.fc(x), self.fc(x) > 0).std() + self.fc(x)": shape,
             "self.fc(x) * torch.unique(x).sum()": shape,
             "self.fc(x) * torch.bincount(x[:, 0].long().abs())[0]": shape,
             "self.fc(x * int(x.sum()))": number,

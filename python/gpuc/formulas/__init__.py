@@ -4,13 +4,14 @@ import contextlib
 
 from gpuc.formulas import draws, functions, layers, linear_algebra, order, places, reductions, volumes  # noqa: F401
 from gpuc.formulas.alignments import known_alignments
+from gpuc.formulas.choices import Choices
 from gpuc.formulas.complex_numbers import ComplexNumbers
 from gpuc.formulas.masks import KnownMasks
 from gpuc.formulas.packed import padded_sequences
 from gpuc.formulas.questions import without_questions
 from gpuc.formulas.table import FORMULAS
 
-__all__ = ["FORMULAS", "ComplexNumbers", "KnownMasks", "known_sequences", "without_questions"]
+__all__ = ["FORMULAS", "Choices", "ComplexNumbers", "KnownMasks", "known_sequences", "without_questions"]
 
 
 @contextlib.contextmanager

@@ -1,0 +1,268 @@
+"""Rows that a mask of data chooses, x[mask]: as many as there are of x, of which those count that are chosen.
+
+A shape that hangs on values is none of a compiled step's. But what is done with chosen rows is mostly a loss of each, and their sum or mean, or
+that they are written back where they stood: that asks for no shape. The rows that are not chosen are copies of the first that is, so that whatever
+is finite of that one is so of them.
+"""
+
+import torch
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
+
+from gpuc.custom_gradients import refuse_here
+from gpuc.formulas.masks import SELECTS, is_mask
+
+FUNCTIONS = {}  # By name: of what has chosen rows.
+CURE = "use torch.where, or multiply by the mask"
+
+
+def function(*names):
+    def known(body):
+        FUNCTIONS.update(dict.fromkeys(names, body))
+        return body
+
+    return known
+
+
+class Choice:
+    """A mask as it was when it chose, [all]; which is the user's, and how often that had been written."""
+
+    def __init__(self, given):
+        self.given, self.version, self.mask = given, given._version, given.flatten().clone()
+
+    def is_of(self, mask):
+        return mask is self.given and mask._version == self.version
+
+
+class Chosen:
+    """Rows, [all, …], of those that a mask chooses."""
+
+    def __init__(self, rows, like):
+        self.rows, self.like = rows, like
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return applied(function, args, kwargs or {})
+
+    mask = property(lambda self: self.like.mask)
+    dtype = property(lambda self: self.rows.dtype)
+    device = property(lambda self: self.rows.device)
+    ndim = property(lambda self: self.rows.dim())
+    requires_grad = property(lambda self: self.rows.requires_grad)
+
+    @property
+    def shape(self):
+        refuse_shape()
+
+    def __getattr__(self, name):
+        if name.startswith("__") or not hasattr(torch.Tensor, name):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: applied(getattr(torch.Tensor, name), (self, *args), kwargs)
+
+    def dim(self):
+        return self.rows.dim()
+
+    def refused(self, *_, **__):
+        refuse_shape()
+
+    size = numel = nelement = tolist = item = __len__ = __iter__ = __bool__ = refused
+
+
+def refuse_shape():
+    refuse_here("asks for the number of rows that a mask chooses, which hangs on values, and a compiled step has fixed shapes: count them by mask.sum()")
+
+
+def add_operator(name):
+    setattr(Chosen, f"__{name}__", lambda self, *args: applied(getattr(torch.Tensor, f"__{name}__"), (self, *args), {}))
+
+
+ARITHMETIC = "add radd sub rsub mul rmul truediv rtruediv rdiv floordiv mod pow rpow neg abs and or xor invert eq ne lt le gt ge".split()
+for each in [*ARITHMETIC, "getitem", "matmul"]:
+    if hasattr(torch.Tensor, f"__{each}__"):
+        add_operator(each)
+
+
+class Choices(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if function is torch.Tensor.__getitem__ and is_mask(args[1]) and type(args[0]) is not Chosen:
+            return choose(*args)
+        if function in SELECTS:
+            return selected(*args, **kwargs)
+        if any(isinstance(each, Chosen) for each in pytree.tree_leaves((args, kwargs))):
+            return applied(function, args, kwargs)
+        return function(*args, **kwargs)
+
+
+def choose(tensor, mask):
+    if mask.shape != tensor.shape[: mask.dim()]:
+        raise IndexError(f"The shape of the mask {list(mask.shape)} does not match the shape of the indexed tensor {list(tensor.shape)}")
+    rows, like = tensor.flatten(0, mask.dim() - 1), Choice(mask)
+    first = rows.index_select(0, like.mask.to(torch.int32).argmax().unsqueeze(0))
+    return Chosen(torch.where(beside(rows, like.mask), rows, first), like)
+
+
+def selected(input, mask):
+    shape = torch.broadcast_shapes(input.shape, mask.shape)
+    return choose(input.expand(shape), mask if mask.shape == shape else mask.expand(shape))
+
+
+def name_of(function):
+    name = getattr(function, "__name__", "")
+    return getattr(function.__self__, "__name__", name) if name == "__get__" else name.strip("_") if name.startswith("__") else name
+
+
+def applied(function, args, kwargs):
+    known = FUNCTIONS.get(name_of(function))
+    if known is None:
+        refuse_here(f"{name_of(function)} of rows that a mask chooses, whose number hangs on values, and a compiled step has fixed shapes: {CURE}")
+    return known(function, *args, **kwargs)
+
+
+def chosen_of(args, kwargs):
+    """The rows of all that are among the arguments, and of which mask they are."""
+    found = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, Chosen)]
+    if not all(each.like.is_of(found[0].like.given) and each.like.version == found[0].like.version for each in found):
+        refuse_here("puts together what two masks choose: choose both by the same variable, or use torch.where")
+    return found[0]
+
+
+def rows_of(value):
+    return pytree.tree_map(lambda each: each.rows if isinstance(each, Chosen) else each, value)
+
+
+def by_rows(function, *args, **kwargs):
+    """Of each row by itself: others among the arguments are the same for all."""
+    like = chosen_of(args, kwargs)
+    own = like.rows.dim()
+    for each in pytree.tree_leaves((args, kwargs)):
+        if isinstance(each, torch.Tensor) and each.dim() >= own and each.dim() > 0 and not (each.dim() == own and each.shape[0] == 1):
+            refuse_here(f"puts rows that a mask chooses beside a tensor that has as many by itself: choose from that, too, or {CURE}")
+    return Chosen(function(*rows_of(args), **rows_of(kwargs)), like.like)
+
+
+for each in ARITHMETIC + (
+    "multiply subtract divide true_divide negative absolute exp log log1p log2 log10 expm1 sqrt rsqrt square reciprocal sin cos tanh sigmoid relu gelu "
+    "silu softplus elu leaky_relu logsigmoid clamp clamp_min clamp_max clip sign floor ceil round trunc maximum minimum where to float double half long int "
+    "bool detach clone contiguous type_as logical_not logical_and logical_or isnan isinf isfinite nan_to_num div erf"
+).split():
+    FUNCTIONS[each] = by_rows
+
+
+@function("linear")
+def linear(function, input, weight, bias=None):
+    if not isinstance(input, Chosen) or isinstance(weight, Chosen) or input.rows.dim() < 2:
+        refuse_here(f"linear of weights that a mask chooses: {CURE}")
+    return Chosen(F.linear(input.rows, weight, bias), input.like)
+
+
+@function("matmul")
+def matmul(function, input, other):
+    if not isinstance(input, Chosen) or isinstance(other, Chosen) or input.rows.dim() != 2 or other.dim() > 2:
+        refuse_here(f"a product of rows that a mask chooses with one another: {CURE}")
+    return Chosen(input.rows @ other, input.like)
+
+
+def along(input, dim):
+    """A dimension within rows."""
+    if dim is None or dim % input.rows.dim() == 0:
+        refuse_here(f"goes along rows that a mask chooses, whose number hangs on values: {CURE}")
+    return dim
+
+
+@function("softmax", "log_softmax", "logsumexp", "argmax", "norm", "normalize", "cumsum")
+def within_rows(function, input, *args, **kwargs):
+    dim = kwargs.get("dim", next((each for each in args if isinstance(each, int)), None))
+    along(input, 1 if dim is None and function.__name__ == "normalize" else dim)
+    return Chosen(function(input.rows, *args, **kwargs), input.like)
+
+
+@function("getitem")
+def getitem(function, input, index):
+    whole = index if isinstance(index, tuple) else (index,)
+    if not isinstance(input, Chosen) or not (whole[0] is Ellipsis or whole[0] == slice(None)) or any(isinstance(each, (torch.Tensor, Chosen)) for each in whole):
+        refuse_here(f"takes some of the rows that a mask chooses: {CURE}")
+    if whole[0] is Ellipsis and len(whole) > input.rows.dim():
+        refuse_here(f"takes some of the rows that a mask chooses: {CURE}")
+    return Chosen(input.rows[index], input.like)
+
+
+@function("unsqueeze", "squeeze")
+def unsqueeze(function, input, dim):
+    return Chosen(function(input.rows, along(input, dim) if function.__name__ == "squeeze" or dim >= 0 else dim), input.like)
+
+
+#
+# All rows as one
+#
+
+
+def beside(rows, mask):
+    return mask.view(-1, *[1] * (rows.dim() - 1))
+
+
+def total(rows, mask):
+    return torch.where(beside(rows, mask), rows, torch.zeros_like(rows)).sum()
+
+
+def mean(rows, mask):
+    count = mask.sum() * (rows.numel() // rows.shape[0])
+    return total(rows, mask) / count.to(rows.dtype)
+
+
+@function("sum", "mean")
+def reduced(function, input, dim=None, keepdim=False, *, dtype=None):
+    rows, mask = (input.rows if dtype is None else input.rows.to(dtype)), input.mask
+    if rows.dtype == torch.bool:
+        rows = rows.to(torch.int64)
+    if dim is None or (isinstance(dim, (list, tuple)) and len(dim) == rows.dim()):
+        return total(rows, mask) if function.__name__ == "sum" else mean(rows, mask)
+    dims = [each % rows.dim() for each in (dim if isinstance(dim, (list, tuple)) else [dim])]
+    if 0 not in dims:
+        return Chosen(function(rows, dim, keepdim), input.like)
+    if dims != [0]:
+        refuse_here(f"goes along rows that a mask chooses, and others: {CURE}")
+    found = torch.where(beside(rows, mask), rows, torch.zeros_like(rows)).sum(0, keepdim)
+    return found if function.__name__ == "sum" else found / mask.sum().to(rows.dtype)
+
+
+@function("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div")
+def loss_of_numbers(function, input, target, *args, reduction="mean", **kwargs):
+    like = chosen_of((input, target), {})
+    if args or kwargs.get("weight") is not None or kwargs.get("pos_weight") is not None or not (isinstance(input, Chosen) and isinstance(target, Chosen)):
+        refuse_here(f"{function.__name__} of rows that a mask chooses takes both of them, no weights, and its options by name: {CURE}")
+    each = function(input.rows, target.rows, reduction="none", **kwargs)
+    if reduction == "batchmean":
+        return total(each, like.mask) / like.mask.sum().to(each.dtype)
+    return {"none": lambda rows, mask: Chosen(rows, like.like), "sum": total, "mean": mean}[reduction](each, like.mask)
+
+
+@function("cross_entropy", "nll_loss")
+def loss_of_classes(function, input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+    like = chosen_of((input, target), {})
+    if not (isinstance(input, Chosen) and isinstance(target, Chosen)) or input.rows.dim() != 2 or target.rows.dim() != 1 or weight is not None:
+        refuse_here(f"{function.__name__} of rows that a mask chooses takes both of them, [rows, classes] and [rows], and no weights: {CURE}")
+    # What is ignored counts for nothing in the mean: so do rows that are not chosen.
+    target = torch.where(like.mask, target.rows, ignore_index)
+    options = {"label_smoothing": label_smoothing} if function.__name__ == "cross_entropy" else {}
+    found = function(input.rows, target, ignore_index=ignore_index, reduction=reduction, **options)
+    return Chosen(found, like.like) if reduction == "none" else found
+
+
+#
+# Back to where they stood
+#
+
+
+@function("setitem", "index_put", "index_put_")
+def put_back(function, tensor, index, value, *rest):
+    index = index[0] if isinstance(index, (tuple, list)) and len(index) == 1 else index
+    if isinstance(tensor, Chosen) or not isinstance(value, Chosen) or not value.like.is_of(index) or rest:
+        refuse_here(f"writes rows that a mask chooses to others: {CURE}")
+    rows = value.rows.to(tensor.dtype).expand(value.rows.shape[0], *tensor.shape[index.dim() :]).view(tensor.shape)
+    found = torch.where(index.view(*index.shape, *[1] * (tensor.dim() - index.dim())), rows, tensor)
+    if name_of(function) == "index_put":
+        return found
+    tensor.copy_(found)
+    return tensor

@@ -1,0 +1,69 @@
+"""Rows that masks of data choose (gpuc/formulas/choices.py) next to eager PyTorch. By a Python with torch."""
+
+import unittest
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import gpuc
+from live_formulas import Case
+
+
+def rewritten(h):
+    """By a mask that is another one meanwhile."""
+    mask = h[:, 0] > 0
+    before = h[mask]
+    mask &= h[:, 1] > 0
+    return before.sum() + (before * h[mask]).sum()
+
+
+class Choices(Case):
+    def test_losses_of_chosen_rows(self):
+        def body(net, h, labels, target):
+            mask, tokens = labels > 0, h.view(2, 4, 8) > 0.1
+            scores, other = h[mask], (2 * h).sin()
+            found = F.cross_entropy(scores, labels[mask]) + nn.CrossEntropyLoss(reduction="sum", label_smoothing=0.1)(scores, labels[mask]) / 9
+            found = found + F.mse_loss(scores, target[mask]) + F.nll_loss(scores.log_softmax(1), labels[mask], reduction="none").square().mean()
+            found = found + ((scores - other[mask]) ** 2).mean() + (h[tokens.view(8, 8)] * 3 + 1).log().sum() / 9 + h.view(2, 4, 8)[tokens].exp().mean()
+            found = found + (h[mask] / h[mask].norm(dim=1, keepdim=True)).abs().sum(1).mean() + torch.masked_select(h, target > 0).sqrt().nan_to_num(0.5).sum() / 9
+            return found + scores.mean(0).square().sum() + F.binary_cross_entropy_with_logits(scores[:, 0], target[mask][:, 1].sigmoid(), reduction="mean")
+
+        self.trains(lambda net, h, *more: body(net, h.abs() + 0.1, *more), torch.tensor([3, -1, 0, 2, 7, 1, -1, 5]), torch.randn(8, 8).double())
+
+    def test_what_is_finite_of_chosen_rows_alone(self):
+        """Nor has what is not chosen a gradient, where its formula has no number."""
+
+        def body(net, h, wanted):
+            return torch.sqrt(h[wanted] * 0 + h.detach()[wanted].abs() * h[wanted].square()).mean() + (1 / h[h.abs() > 0.3]).mean() + h[h > 0.2].log().sum()
+
+        self.trains(body, torch.tensor([True, False] * 4))
+
+    def test_rows_that_are_written_back(self):
+        def body(net, h, labels):
+            mask, out = labels > 0, torch.zeros_like(h)
+            out[mask] = net.fc(h[mask][:, :6]).tanh() * 2
+            area = torch.zeros_like(h)
+            inside = (h > 0) & (h.flip(1) > -0.5)
+            area[inside] = h[inside] * h.flip(1)[inside]
+            return out.square().mean() + area.sum()
+
+        self.trains(body, torch.tensor([3, -1, 0, 2, 7, 1, -1, 5]))
+
+    def test_none(self):
+        """Whose sum is 0."""
+        torch.manual_seed(0)
+        net, batch = nn.Linear(6, 3).double(), (torch.randn(4, 6).double(), torch.tensor([1, 0, 2, 1]))
+        step = gpuc.compile(net, lambda out, labels: out[labels > 0].sum(), "sgd:lr=0", batch)
+        self.assertEqual(step(batch[0], torch.zeros(4, dtype=torch.int64)), 0)
+
+    def test_what_is_refused(self):
+        """As what hangs on values is, by the line."""
+        for body in (lambda net, h: h[h[:, 0] > 0] @ h[h[:, 0] > 0].T, lambda net, h: h[h > 0].shape[0] * h, lambda net, h: h[h[:, 0] > 0].sort(0)[0],
+                     lambda net, h: h[h[:, 0] > 0] + h[h[:, 1] > 0], lambda net, h: rewritten(h), lambda net, h: h[h[:, 0] > 0].flatten()[:3]):  # fmt: skip
+            with self.assertRaisesRegex(gpuc.Error, "hangs on a tensor's value|hangs on the value"):
+                self.trains(lambda net, h: body(net, h).sum())
+
+
+if __name__ == "__main__":
+    unittest.main()
