@@ -2,6 +2,7 @@
 
 #include "frontend/onnx/ExternalData.h"
 
+#include "runtime/base/flags.h"
 #include "runtime/base/parse.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Result<int64_t> number(const std::map<std::string, std::string> &keys, const char *key, int64_t otherwise) {
+Result<int64_t> number(const ExternalKeys &keys, const char *key, int64_t otherwise) {
   auto entry = keys.find(key);
   if (entry == keys.end())
     return otherwise;
@@ -41,8 +42,18 @@ Result<fs::path> locate(const std::string &file, const std::string &location) {
 
 } // namespace
 
-Result<std::string> readExternalData(const std::string &file, const std::map<std::string, std::string> &keys,
-                                     int64_t length) {
+Status addExternalKey(ExternalKeys &keys, const std::string &key, const std::string &value) {
+  static const std::vector<std::string> known = {"location", "offset", "length", "checksum"};
+  if (!keys.emplace(key, value).second)
+    return Status::error("external data: " + key + " is given twice, '" + keys[key] + "' and '" + value +
+                         "'");
+  const std::string similar = similarName(key, known);
+  if (similar.empty() || similar == key)
+    return okStatus();
+  return Status::error("external data have no key '" + key + "'; did you mean '" + similar + "'?");
+}
+
+Result<std::string> readExternalData(const std::string &file, const ExternalKeys &keys, int64_t length) {
   auto location = keys.find("location");
   if (location == keys.end() || location->second.empty())
     return Status::error("external data without a location");

@@ -146,9 +146,10 @@ Result<HostTensorPtr> Reader::tensor(::onnx::TensorProto &proto, const std::stri
   out->spec.type = *element.type;
   std::string bytes;
   if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
-    std::map<std::string, std::string> keys;
+    ExternalKeys keys;
     for (const auto &entry : proto.external_data())
-      keys[entry.key()] = entry.value();
+      if (Status added = addExternalKey(keys, entry.key(), entry.value()); !added.ok())
+        return fail(what + ": " + added.message());
     Result<std::string> read = readExternalData(file_, keys, out->spec.sizeBytes());
     if (!read.ok())
       return fail(what + ": " + read.message());
