@@ -18,6 +18,7 @@ import threading
 import traceback
 import warnings
 import zlib
+from types import SimpleNamespace
 
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException
@@ -32,6 +33,8 @@ from gpuc.custom_gradients import custom_gradients, put
 from gpuc.errors import Error, Problem, refuse
 from gpuc.forward_state import AssignedBuffers, DetachedData, check_repetition, reads_of, same_random, layers_that_stay
 from gpuc.formulas import Choices, ComplexNumbers, KnownMasks, known_sequences, without_questions
+from gpuc.formulas.choices import Chosen
+from gpuc.formulas.complex_numbers import Pair
 from gpuc.formulas.cures import cure_of_type, cured
 from gpuc.functional import Rules, functional, name_of
 from gpuc.inner_gradients import has_gradients, inner_gradients, mark_inputs
@@ -123,10 +126,15 @@ def check_call(function, name, count, kwargs, told):
 
 
 class Both(Whole):
-    """The loss, and all tensors that the module gives."""
+    """The loss, and all tensors that the module gives. `seen.others`: whether it gives pairs of these, complex numbers or chosen rows, too."""
+
+    def __init__(self, net, loss):
+        super().__init__(net, loss)
+        self.seen = SimpleNamespace(others=False)  # Which the export takes for no tensor of the module's.
 
     def results(self, *args, **kwargs):
         out = self.given(*args[:-1], **kwargs)
+        self.seen.others = any(isinstance(each, (Chosen, Pair)) for each in pytree.tree_leaves(out))
         # Copies, or the export takes a loss's own view of one (broadcast_tensors) for it.
         leaves = [leaf.clone() for leaf in tensors_of(out)]
         return [self.loss_of(out, args[-1]), *leaves]
@@ -475,6 +483,7 @@ class Recorder:
         self.passes, self.read = [], []  # Without numbers: (ops, whether in training, whether gradients are on); attributes that they read.
         self.captured = {}  # By its identity: a tensor beside parameters and buffers, and a file and line that read it.
         self.derives = False  # Whether the module itself calls torch.autograd.grad.
+        self.gives_others = False  # Whether forward() has results that are no tensors of the step's.
         self.problems, self.unchecked = [], []
         self.rules = Rules()
         for prefix, owner in (("", net), ("loss.", loss)):
@@ -538,6 +547,9 @@ class Recorder:
     def record(self, module, args, kwargs, functions):
         """Adds functions over the tensors among args and kwargs: of each its name, and which of the outputs it gives."""
         program = self.program_of(module, args, kwargs)
+        if isinstance(module, Both) and module.seen.others:
+            functions = {name: outputs for name, outputs in functions.items() if name != "predict"}
+            self.gives_others = True
         names = input_names(self.net, args, kwargs, has_target=self.loss is not None)
         for name, outputs in functions.items():
             self.functions.append(FunctionRecorder(self, program, module, names).record(name, outputs))

@@ -328,7 +328,7 @@ class Step(Plan):
                                 bool(self._shares), Eager(whole, whole, self._structure))  # fmt: skip
         self._rows, self._rows_of_part = (self._padding.batch_of(program) for program in ("train_step", "evaluate"))
         self._of_module = Eager(whole, whole.given, pytree.tree_structure((args[:-1], kwargs)))  # Without a target.
-        self._prediction = None  # Made when it is first asked for.
+        self._prediction, self._gives_others = None, recorder.gives_others  # Made when it is first asked for.
         self._copies = Copies(self._session, self._tensors)
         self._is_robbed, self._must_look, self._was_state_seen = False, False, False
         self._views = None  # Of own tensors, if they are ever to be taken back.
@@ -476,6 +476,8 @@ class Step(Plan):
 
     def predict(self, *args):
         """What the module in eval mode gives: copies, one tensor or a list."""
+        if self._gives_others:
+            raise Error("forward() gives complex numbers, or rows that a mask chooses, which predict does not: call the module in eager mode")
         if "predict" not in self._session.programs:
             raise Error("the plan was compiled with predict=False: leave that out, or call the module in eager mode"
                         if self._has_loss else

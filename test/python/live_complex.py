@@ -11,6 +11,11 @@ from live_formulas import Case
 from live_volumes import seen
 
 
+class Turned(nn.Module):
+    def forward(self, x):
+        return x, x * (1 + 2j)
+
+
 class Complex(Case):
     def test_transforms(self):
         """Of even and odd lengths, cut and padded, along each dimension and several, by each norm."""
@@ -66,6 +71,17 @@ class Complex(Case):
         net, batch = Rotated().double(), (torch.randn(8, 6).double(), torch.randn(2, 4, 8).double())
         expected = F.mse_loss(net(batch[0]), batch[1]).item()
         self.assertAlmostEqual(gpuc.compile(net, F.mse_loss, "sgd:lr=0.1", batch)(*batch), expected, delta=1e-12)
+
+    def test_what_a_module_gives(self):
+        """A loss takes it; predict says that it does not."""
+        torch.manual_seed(0)
+        net, batch = nn.Sequential(nn.Linear(6, 8), Turned()).double(), (torch.randn(4, 6).double(), torch.randn(4, 8).double())
+        expected = (net(batch[0])[1].abs() - batch[1]).square().mean().item()
+        step = gpuc.compile(net, lambda out, target: (out[1].abs() - target).square().mean(), "sgd:lr=0", batch)
+        self.assertAlmostEqual(step(*batch), expected, delta=1e-12)
+        self.assertAlmostEqual(step.eval_step(*batch), expected, delta=1e-12)
+        with self.assertRaisesRegex(gpuc.Error, "forward.. gives complex numbers, .* which predict does not: call the module in eager mode"):
+            step.predict(batch[0])
 
     def test_what_is_not_there(self):
         with self.assertRaisesRegex(gpuc.Error, r"live_complex.py:\d+: tan of complex numbers is not supported: write it by their real and imaginary parts"):
