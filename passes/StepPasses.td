@@ -140,6 +140,7 @@ def MaskPaddingPass : GpucPass<"gpuc-mask-padding"> {
 def FuseLinearLossesPass : GpucPass<"gpuc-fuse-linear-losses"> {
   let summary = "Make one op of a linear layer and the loss of its logits, so that they are never stored whole";
   let description = [{
+    A `gpuc.nll` of a `gpuc.log_softmax` that nothing else reads becomes the `gpuc.cross_entropy` that it is.
     A `gpuc.cross_entropy` or `gpuc.accuracy` of a matmul with one matrix for all rows, with or without a bias that is
     added to it, becomes a `gpuc.linear_cross_entropy` or `gpuc.linear_accuracy`, if nothing else reads the logits, and if
     these do not fit into one chunk of rows (see `gpuc.linear_cross_entropy`): those that do would be stored anyway. A

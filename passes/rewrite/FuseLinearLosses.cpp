@@ -1,10 +1,11 @@
 //===- FuseLinearLosses.cpp - A linear layer and the loss of its logits ------===//
 //
-// Contract: a cross entropy, or an accuracy, of hidden · weightᵀ (+ bias) that nothing else reads becomes one
-// op, which computes the logits a chunk of rows at a time; so that what takes most of a language model's
-// memory is never there. Logits that fit into one chunk stay as they are. Of such ops, the model's own among
-// them, those that leave the size of chunks open get the target's. Sums of gradients change their order,
-// nothing else.
+// Contract: a log-softmax and its negative log-likelihood are a cross entropy (LogitsOfLosses.cpp). A
+// cross entropy, or an accuracy, of hidden · weightᵀ (+ bias) that nothing else reads becomes one op,
+// which computes the logits a chunk of rows at a time; so that what takes most of a language model's
+// memory is never there. Logits that fit into one chunk stay as they are. Of such ops, the model's own
+// among them, those that leave the size of chunks open get the target's. Sums of gradients change their
+// order, nothing else.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,6 +14,7 @@
 #include "passes/Passes.h"
 #include "passes/base/Inline.h"
 #include "passes/base/Target.h"
+#include "passes/rewrite/LogitsOfLosses.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -142,6 +144,7 @@ private:
             return signalPassFailure();
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       eraseDead(function);
+      takeLogits(function);
       fuseAll<ir::CrossEntropyOp>(function);
       fuseAll<ir::AccuracyOp>(function);
       chooseChunks<ir::LinearCrossEntropyOp>(function);
