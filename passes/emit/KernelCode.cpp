@@ -4,6 +4,7 @@
 
 #include "passes/Passes.h"
 #include "passes/base/Target.h"
+#include "passes/codegen/Codegen.h"
 #include "passes/codegen/cuda/CudaCode.h"
 #include "passes/codegen/host/HostCode.h"
 #include "passes/emit/LibraryVersions.h"
@@ -223,8 +224,9 @@ std::unique_ptr<HostCompiler> hostCompilerFor(StringRef name, const CodegenOptio
 void beginKernels(Operation *fused, HostCompiler &compiler) {
   fused->walk([&](ir::FusedOp kernel) {
     Block &body = kernel.getBody().front();
-    // What updates an operand element by element may be handed a product's tiles, and be other code then.
-    if (!takesProductTiles(body))
+    // A product with what follows it is no kernel. What updates an operand element by element may be handed a
+    // product's tiles, and be other code then.
+    if (succeeded(checkKernel(body)) && !takesProductTiles(body))
       compiler.begin(body);
   });
 }
