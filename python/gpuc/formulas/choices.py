@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 
 from gpuc.custom_gradients import refuse_here
 from gpuc.formulas.masks import SELECTS, is_mask
+from gpuc.formulas.named import name_of
 
 FUNCTIONS = {}  # By name: of what has chosen rows.
 CURE = "use torch.where, or multiply by the mask"
@@ -106,11 +107,6 @@ def choose(tensor, mask):
 def selected(input, mask):
     shape = torch.broadcast_shapes(input.shape, mask.shape)
     return choose(input.expand(shape), mask if mask.shape == shape else mask.expand(shape))
-
-
-def name_of(function):
-    name = getattr(function, "__name__", "")
-    return getattr(function.__self__, "__name__", name) if name == "__get__" else name.strip("_") if name.startswith("__") else name
 
 
 def applied(function, args, kwargs):

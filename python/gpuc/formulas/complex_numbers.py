@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from gpuc.custom_gradients import refuse_here
+from gpuc.formulas.named import name_of
 
 TYPES = {torch.float32: torch.complex64, torch.float64: torch.complex128, torch.float16: torch.complex32}
 REAL = {own: real for real, own in TYPES.items()}
@@ -90,11 +91,6 @@ def is_complex(value):
     if isinstance(value, torch.dtype):
         return value.is_complex
     return isinstance(value, (Pair, complex)) or (isinstance(value, torch.Tensor) and value.dtype.is_complex)
-
-
-def name_of(function):
-    name = getattr(function, "__name__", "")
-    return getattr(function.__self__, "__name__", name) if name == "__get__" else name.strip("_") if name.startswith("__") else name
 
 
 def applied(function, args, kwargs):
