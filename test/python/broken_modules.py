@@ -94,7 +94,7 @@ class Numpy(Mlp):
 @broken("has a shape that hangs on a tensor's value", "use torch.where, multiply by the mask")
 class Positive(Mlp):
     def change(self, x):
-        return x + x[x > 0].mean()  # here
+        return x + x[x > 0].sort().values.mean()  # here
 
 
 @broken("has a shape that hangs on a tensor's value", "use torch.where, multiply by the mask")
