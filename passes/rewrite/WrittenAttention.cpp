@@ -319,6 +319,9 @@ ir::AttentionOp WrittenAttention::build() const {
       builder, last.getLoc(), query, key, value, extra, builder.getF64FloatAttr(scale),
       causal ? builder.getUnitAttr() : UnitAttr(), drop ? drop.getPAttr() : builder.getF64FloatAttr(0),
       drop ? drop.getIdAttr() : builder.getI64IntegerAttr(0));
+  // Each part of the batch draws numbers of its own.
+  if (Attribute partition = drop ? drop->getAttr(ir::kPartitionAttr) : Attribute())
+    attention->setAttr(ir::kPartitionAttr, partition);
   ir::inheritTf32(first, attention);
   ir::inheritTf32(last, attention);
   return attention;

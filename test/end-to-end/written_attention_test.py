@@ -72,12 +72,12 @@ class WrittenAttention(ToolTest):
         self.assertEqual(changed, 3)  # loss, accuracy, prediction
         return text
 
-    def losses(self, text):
+    def losses(self, text, *flags):
         """Of some steps, and how many attentions, forward and back, the step has."""
         self.write("model.mlir", text)
-        emitted = self.gpuc("gpuc-compile", "model.mlir", "--emit=plan")
+        emitted = self.gpuc("gpuc-compile", "model.mlir", "--emit=plan", *flags)
         step = re.search(r"plan\.program @train_step .*?\n  \}", emitted, re.DOTALL)[0]
-        self.gpuc("gpuc-compile", "model.mlir", "-o", "model.plan")
+        self.gpuc("gpuc-compile", "model.mlir", "-o", "model.plan", *flags)
         tokens = [number % CLASSES for number in hashed(BATCH * LENGTH * 4 + 1, 7)]
         data = "tokens:" + self.write("tokens.bin", b"".join(token.to_bytes(2, "little") for token in tokens))
         metrics = self.path("steps.jsonl")
@@ -102,6 +102,14 @@ class WrittenAttention(ToolTest):
 
     def test_dropout_is_the_same(self):
         self.check("dropout=0.2")
+
+    def test_parts_of_a_batch_drop_what_the_whole_does(self):
+        text = self.spelled(self.model("dropout=0.2"), MASKS["in place"], SCALE)
+        whole, commands = self.losses(text)
+        parts, _ = self.losses(text, "--batch=1", f"--accumulate={BATCH}")  # whose programs are called by the step
+        self.assertEqual(commands, 2)
+        for ours, theirs in zip(parts, whole, strict=True):
+            self.assertAlmostEqual(ours, theirs, delta=1e-11 * theirs)
 
 
 if __name__ == "__main__":

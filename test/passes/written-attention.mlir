@@ -42,6 +42,19 @@ func.func @triangle(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor
 
 // -----
 
+// A part of the batch draws what the whole has there.
+// CHECK-LABEL: func.func @part(
+// CHECK:         gpuc.attention {{.*}} dropout 1.000000e-01 id 7 {gpuc.partition = #gpuc.partition<slices = 2, rows = 2>} :
+func.func @part(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
+  %s = gpuc.matmul %q, transpose %k : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32>
+  %p = gpuc.softmax %s dim 3 : tensor<2x2x3x3xf32>
+  %d = gpuc.dropout %p p 0.1 id 7 {gpuc.partition = #gpuc.partition<slices = 2, rows = 2>} : tensor<2x2x3x3xf32>
+  %o = gpuc.matmul %d, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
+  return %o : tensor<2x2x3x4xf32>
+}
+
+// -----
+
 // A band is no triangle, but known, so that any large negative number will do; it stays a mask, of what takes part.
 // CHECK-LABEL: func.func @band(
 // CHECK:         %[[FAR:.*]] = gpuc.constant dense
