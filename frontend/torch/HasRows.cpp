@@ -2,8 +2,9 @@
 //
 // torch.export has known all shapes, so that no leading `?` says it. An input has rows if its first dimension
 // is the batch's, and so has a weight that is spread over such a dimension. What is drawn at random is for
-// rows if it hangs on one of these, or if it hangs on nothing and its own first dimension is that. A batch
-// norm is of rows if it hangs on one of these.
+// rows if it hangs on one of these, or if it hangs on nothing and its own first dimension is that, or it has
+// elements for each row where it meets them (RowPlaces.h): noise of [length, batch], or of [batch · length].
+// A batch norm is of rows if it hangs on one of these.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,6 +12,7 @@
 
 #include "dialects/gpuc/CountsRows.h"
 #include "dialects/gpuc/GpucOps.h"
+#include "frontend/torch/RowPlaces.h"
 
 using namespace mlir;
 
@@ -28,25 +30,45 @@ static bool spreadsOverRows(Operation &op, int64_t batch) {
          !broadcast.getOperand().getDefiningOp<ir::ConstantOp>();
 }
 
+/// What draws whatever the batch holds.
+static bool drawsFromNothing(Operation &op) {
+  if (isa<ir::RandomUniformOp, ir::RandomNormalOp>(op)) // of seed and step alone
+    return true;
+  return isa<ir::RandomOpInterface, ir::AttentionOp>(op) &&
+         llvm::all_of(op.getOperands(), [](Value value) { return value.getDefiningOp<ir::ConstantOp>(); });
+}
+
+/// What has the batch in front, and what lies where rows do.
+static RowPlaces placesOf(Block &block, int64_t batch) {
+  RowPlaces places;
+  for (BlockArgument argument : block.getArguments())
+    if (hasLeading(argument.getType(), batch))
+      places.try_emplace(argument);
+  for (Operation &op : block.without_terminator())
+    if (spreadsOverRows(op, batch) || (drawsFromNothing(op) && hasLeading(op.getResult(0).getType(), batch)))
+      places.try_emplace(op.getResult(0));
+  followRows(block, batch, places);
+  followRowsBack(block, batch, places);
+  return places;
+}
+
 void markRows(func::FuncOp loss, int64_t batch) {
   Builder attributes(loss.getContext());
+  Block &block = loss.getBody().front();
+  const RowPlaces places = placesOf(block, batch);
   DenseSet<Value> rows;
   for (BlockArgument argument : loss.getArguments())
     if (hasLeading(argument.getType(), batch)) {
       loss.setArgAttr(argument.getArgNumber(), kHasRowsAttr, attributes.getUnitAttr());
       rows.insert(argument);
     }
-  for (Operation &op : loss.getBody().front().without_terminator()) {
+  for (Operation &op : block.without_terminator()) {
     const bool readsRows = llvm::any_of(op.getOperands(), [&](Value value) { return rows.contains(value); });
-    const bool draws = isa<ir::RandomOpInterface, ir::AttentionOp>(op);
-    const bool hangsOnNothing =
-        isa<ir::RandomUniformOp, ir::RandomNormalOp>(op) || // of seed and step alone
-        llvm::all_of(op.getOperands(), [](Value value) { return value.getDefiningOp<ir::ConstantOp>(); });
-    const bool drawsRows = draws && hangsOnNothing && hasLeading(op.getResult(0).getType(), batch);
+    const bool drawsRows = drawsFromNothing(op) && places.contains(op.getResult(0));
     if (!readsRows && !drawsRows && !spreadsOverRows(op, batch))
       continue;
     rows.insert(op.result_begin(), op.result_end());
-    if (draws || isa<ir::BatchNormOp>(op))
+    if (isa<ir::RandomOpInterface, ir::AttentionOp, ir::BatchNormOp>(op))
       op.setAttr(kHasRowsAttr, attributes.getUnitAttr());
   }
 }

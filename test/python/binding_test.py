@@ -215,6 +215,36 @@ class Lowering(unittest.TestCase):
         self.assertGreater(len(norms), 0)
         self.assertEqual([line for line in norms if "gpuc.has_rows" not in line], [])
 
+    def test_what_is_drawn_for_rows(self):
+        """Wherever these lie where it meets them; and not what all of them get alike."""
+        for draws, order, has_rows in (
+            ([4, 8], None, True), ([16, 2], [16, 2], True), ([8, 4], "turned", True), ([8, 1], "turned", False), ([1, 8], None, False),
+            ([1, 2], [16, 2], False), ([16, 1], [16, 2], True), ([8], None, False),
+        ):  # fmt: skip
+            with self.subTest(draws=draws, order=order):
+                graph = Recording("mlp").graph
+                nodes = graph["functions"][0]["nodes"]
+
+                def node(name, op, shape, **arguments):
+                    result = {"type": "f64", "shape": shape}
+                    return {"name": name, "op": op, "arguments": arguments, "results": [result], "layer": "noise", "file": "net.py", "line": 1}
+
+                turned = {"dim0": 0, "dim1": 1}
+                shape = [8, 4] if order == "turned" else order or [4, 8]
+                there, back = (("transpose.int", turned), ("transpose.int", turned)) if order == "turned" else (
+                    ("view.default", {"size": shape}), ("view.default", {"size": [4, 8]}))  # fmt: skip
+                linear = {"node": nodes[0]["name"]}
+                nodes[1:1] = [
+                    node("there", there[0], shape, self=linear, **there[1]), node("noise", "rand.default", draws, size=draws),
+                    node("noised", "add.Tensor", shape, self={"node": "there"}, other={"node": "noise"}),
+                    node("back", back[0], [4, 8], self={"node": "noised"}, **back[1]),
+                ]  # fmt: skip
+                nodes[5]["arguments"]["self"] = {"node": "back"}
+                text, problems = _compiler.lower(json.dumps(graph))[:2]
+                self.assertEqual(problems, [])
+                (line,) = (line for line in text.splitlines() if "gpuc.random_uniform" in line)
+                self.assertEqual("gpuc.has_rows" in line, has_rows)
+
     def test_a_sum_over_the_batch_counts_once(self):
         """However the batch is cut: parts of it add up to the sum, and not to the mean of theirs."""
         graph = Recording("mlp").graph

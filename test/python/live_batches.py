@@ -165,6 +165,43 @@ class Parts(Batches):
             for ours, theirs in zip(net.parameters(), whole.parameters()):
                 self.assertLess((ours - theirs).abs().max().item(), 1e-12)
 
+    def test_what_is_drawn_where_rows_do_not_stand_in_front(self):
+        """No two rows get the same, whichever part they are in; where rows lie behind one another they get what the whole has there."""
+
+        class Noised(nn.Module):
+            def __init__(self, noised):
+                super().__init__()
+                self.w, self.noised = nn.Parameter(torch.ones(1).double()), noised
+
+            def forward(self, x):
+                return self.noised(x) * self.w
+
+        def time_first(x):
+            steps = x.view(-1, 2, 3).transpose(0, 1)
+            return (steps + torch.rand(steps.shape).double()).transpose(0, 1).reshape(x.shape)
+
+        def flat(x):
+            tokens = x.reshape(-1, 3)
+            return (tokens + torch.rand_like(tokens)).view(x.shape)
+
+        def drawn(noised, count):
+            """A number of each row, by what it gets."""
+            step = gpuc.compile(Noised(noised), nn.L1Loss(reduction="sum"), "sgd:lr=0", (self.x, self.x), accumulate=count)
+            found = []
+            for row in range(ROWS):
+                far, near = torch.zeros(2, ROWS, 6).double()
+                far[row] = -1
+                torch.from_dlpack(step.variable("step")).zero_()
+                found.append(step(far, near))
+            return found
+
+        for noised in (time_first, flat):
+            whole, parts = drawn(noised, 1), drawn(noised, 4)
+            self.assertEqual(len({round(each, 9) for each in parts}), ROWS)
+            if noised is flat:
+                for ours, theirs in zip(parts, whole):
+                    self.assertAlmostEqual(ours, theirs, delta=1e-12)
+
     def test_parts_are_evaluated_and_predict(self):
         net, step = self.compiled(accumulate=4)
         net.eval()
