@@ -61,8 +61,8 @@ def by_gpuc(net, loss, batch):
     import torch
 
     import gpuc
-    from gpuc import capture
     from gpuc import step as steps
+    from gpuc.capture import export as exporting
 
     class Whole(torch.nn.Module):
         def __init__(self):
@@ -72,7 +72,7 @@ def by_gpuc(net, loss, batch):
         def forward(self, *args):
             return loss(self.net(*args[:-1]), args[-1]) if loss else self.net(*args)
 
-    exports, capture_whole = [], capture.capture_whole
+    exports, capture_whole = [], exporting.capture_whole
 
     def counted(*args):
         result, seconds = timed(lambda: capture_whole(*args))
@@ -81,7 +81,7 @@ def by_gpuc(net, loss, batch):
 
     for _ in range(2):
         _, export = timed(lambda: torch.export.export(Whole(), batch))
-    capture.capture_whole = counted
+    exporting.capture_whole = counted
     held, lower = [numpy.ones(AT_HAND // 8)], steps.lower  # In huge pages, as the plan's memory is.
     steps.lower = lambda graph: (held.clear(), lower(graph))[1]
     step, whole = timed(lambda: gpuc.compile(net, loss, torch.optim.SGD(net.parameters(), 0.01), batch))

@@ -1,10 +1,10 @@
 //===- Gradients.cpp - Derivatives within a model -----------------------------===//
 //
-// A module may call torch.autograd.grad, which python/gpuc/inner_gradients.py records as gpuc::gradient.
-// While the nodes are lowered it is a cast of the sum that is differentiated and of what is derived by, and
-// each of these is a cast by itself (gpuc::marked), so that no other value is the same. When the function is
-// whole, what lies between them is copied into a function of its own, of which gpuc.gradient takes the
-// gradient.
+// A module may call torch.autograd.grad, which python/gpuc/capture/inner_gradients.py records as
+// gpuc::gradient. While the nodes are lowered it is a cast of the sum that is differentiated and of what is
+// derived by, and each of these is a cast by itself (gpuc::marked), so that no other value is the same. When
+// the function is whole, what lies between them is copied into a function of its own, of which gpuc.gradient
+// takes the gradient.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- Graph.h - A PyTorch module's training as plain data -------------------===//
 //
-// What torch.export made of a module, without torch: python/gpuc/capture.py writes it, Reader.cpp reads it.
-// The ops are PyTorch's own (aten), and gpuc's two of python/gpuc/inner_gradients.py, with arguments under
-// the names of their schemas; those that have their default's value are left out.
+// What torch.export made of a module, without torch: python/gpuc/capture/ writes it, Reader.cpp reads it.
+// The ops are PyTorch's own (aten), and gpuc's two of python/gpuc/capture/inner_gradients.py, with arguments
+// under the names of their schemas; those that have their default's value are left out.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -10,7 +10,7 @@
 
 namespace gpuc::torch {
 
-/// Reads what python/gpuc/capture.py writes.
+/// Reads what python/gpuc/capture/ writes.
 Result<Graph> parseGraph(const std::string &json);
 
 /// One thing that keeps a module from being lowered, and where in the user's code.

@@ -13,10 +13,10 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from gpuc.capture import CAPTURES, Whole
+from gpuc.capture.forward_state import Attributes, computes_alike, is_same
+from gpuc.capture.whole import CAPTURES, Whole
 from gpuc.contents import PLACES, Contents, Picture, is_dense, is_placed, is_shared, read
 from gpuc.errors import Error
-from gpuc.forward_state import Attributes, computes_alike, is_same
 from gpuc.named_values import named_values
 
 

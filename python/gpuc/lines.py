@@ -15,7 +15,7 @@ TORCH = os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), "")  # No
 
 
 def own_name(path):
-    """A path in capture.Whole."""
+    """A path in Whole."""
     return path.removeprefix("net.") if path != "net" else ""
 
 
@@ -36,6 +36,12 @@ def user_line(trace):
         if not is_own(file):
             found = (file, int(rest.split(",")[0]))
     return found
+
+
+def place_of(node):
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    file, line = user_line(node.meta.get("stack_trace"))
+    return {"layer": own_name(stack[-1][0]) if stack else "", "file": file, "line": line}
 
 
 def beginning_of(function):

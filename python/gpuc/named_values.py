@@ -12,8 +12,8 @@ import types
 
 import torch
 
+from gpuc.capture.forward_state import is_plain
 from gpuc.contents import NONE, Contents, has_contents, read
-from gpuc.forward_state import is_plain
 
 MOST_FUNCTIONS, MOST_DEEP = 2000, 5
 LOAD_GLOBAL, LOAD_NAME = dis.opmap["LOAD_GLOBAL"], dis.opmap["LOAD_NAME"]

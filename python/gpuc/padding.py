@@ -8,8 +8,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from gpuc.batches import cut, has_rows
-from gpuc.capture import CAPTURES, in_eval_mode, tensors_of
-from gpuc.forward_state import Attributes, same_random
+from gpuc.capture.forward_state import Attributes, same_random
+from gpuc.capture.whole import CAPTURES, in_eval_mode, tensors_of
 
 BATCH_NORM = ("batch_norm", "_native_batch_norm_legit")
 

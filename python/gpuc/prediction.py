@@ -2,8 +2,8 @@
 
 import torch
 
-from gpuc.errors import Error
 from gpuc.batches import cut, has_rows
+from gpuc.errors import Error
 from gpuc.padding import HANGS_ON_COUNT, another_row, filled, first_row
 
 

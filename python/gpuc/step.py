@@ -19,12 +19,14 @@ from torch.utils import _pytree as pytree
 from gpuc import _compiler, _runtime, ranks
 from gpuc.batches import bytes_of, checksum_of, cut, first_part, split_batch
 from gpuc.beside import STEPS, Beside
-from gpuc.capture import CAPTURES, TYPES, Recorder, Whole, check_call, check_layers, in_eval_mode
+from gpuc.capture.forward_state import Attributes, same_random
+from gpuc.capture.recorder import Recorder
+from gpuc.capture.specs import TYPES
+from gpuc.capture.whole import CAPTURES, Whole, check_call, check_layers, in_eval_mode
 from gpuc.contents import PLACES, is_array, is_placed, why_not_plain
 from gpuc.copies import Copies, Look
 from gpuc.errors import Error, Problem, refuse
 from gpuc.formulas.cures import cured
-from gpuc.forward_state import Attributes, same_random
 from gpuc.kept import Kept, Lent
 from gpuc.optimizers import Optimizer, State
 from gpuc.padding import Eager, Padding

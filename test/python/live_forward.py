@@ -18,6 +18,7 @@ from torch.nn.utils import prune  # noqa: F401
 from torch.utils.checkpoint import checkpoint
 
 import gpuc
+from gpuc.capture.recorder import Recorder
 from modules import eager_losses
 
 
@@ -274,7 +275,7 @@ class Gradients(Case):
     def test_a_derivative_is_left_as_it_is(self):
         self.trains(lambda net, x: Swish.apply(x))
         net, batch = make(lambda net, x: Swish.apply(x))
-        recorded = gpuc.capture.Recorder(net, F.mse_loss, set())
+        recorded = Recorder(net, F.mse_loss, set())
         recorded.record_training(batch, {})
         ops = [node["op"] for node in recorded.functions[0]["nodes"]]
         self.assertNotIn("detach.default", ops)

@@ -1,4 +1,4 @@
-"""What gpuc makes of a graph that writes in place (functional.py), beside what torch's run_decompositions makes of it: the compiler is given
+"""What gpuc makes of a graph that writes in place (capture/functional.py), beside what torch's run_decompositions makes of it: the compiler is given
 the same. And random programs of views and writes, trained next to eager PyTorch.
 """
 
@@ -16,14 +16,15 @@ from torch import nn
 from torch.nn import functional as F
 
 import gpuc
-from gpuc import capture, functional
+from gpuc.capture import functional
+from gpuc.capture.recorder import Recorder
 from gpuc.step import lower, trained_of
 from modules import eager_losses
 
 
 def text_of(net, loss, *batch):
     """What the compiler is given, without the names of values and places."""
-    recorder = capture.Recorder(net, loss, trained_of(net, loss, None))
+    recorder = Recorder(net, loss, trained_of(net, loss, None))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         recorder.record_training(batch, {})

@@ -12,7 +12,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from drawn import drawn  # noqa: E402
-from gpuc.capture import Recorder  # noqa: E402
+from gpuc.capture.recorder import Recorder  # noqa: E402
 from gpuc.optimizers import Optimizer  # noqa: E402
 from gpuc.step import trained_of  # noqa: E402
 from modules import cases, eager_losses  # noqa: E402

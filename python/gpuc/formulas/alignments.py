@@ -4,7 +4,7 @@ import contextlib
 
 import torch
 
-from gpuc.custom_gradients import put, refuse_here
+from gpuc.capture.custom_gradients import put, refuse_here
 
 NEVER = -1e30  # The logarithm of 0, as a number that can be counted with.
 

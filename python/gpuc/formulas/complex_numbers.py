@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
-from gpuc.custom_gradients import refuse_here
+from gpuc.capture.custom_gradients import refuse_here
 from gpuc.formulas.named import name_of
 
 TYPES = {torch.float32: torch.complex64, torch.float64: torch.complex128, torch.float16: torch.complex32}

@@ -8,7 +8,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn import functional as F
 from torch.nn.modules import transformer
 
-from gpuc.custom_gradients import put
+from gpuc.capture.custom_gradients import put
 from gpuc.formulas.places import is_on_diagonal
 
 

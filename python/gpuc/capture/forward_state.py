@@ -18,8 +18,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from gpuc.capture.custom_gradients import put
 from gpuc.contents import SIMPLE, Contents, has_contents
-from gpuc.custom_gradients import put
 from gpuc.errors import Problem, refuse
 from gpuc.formulas import Choices, KnownMasks, known_sequences
 from gpuc.lines import own_name, user_line

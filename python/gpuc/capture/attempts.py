@@ -1,0 +1,107 @@
+"""How often a module is captured: once, and again where the first pass shows that it has what a second one takes into account."""
+
+import torch
+from torch.utils import _pytree as pytree
+
+from gpuc.capture.one_pass import capture_pass, held, quietly
+from gpuc.capture.reasons import hangs_on_a_value
+from gpuc.contents import is_dense
+from gpuc.formulas import Choices, ComplexNumbers, KnownMasks
+
+
+def capture_whole(module, args, kwargs, rules):
+    """One pass of the module; another one, if a shape hangs on values, which may be that of rows that a mask of data chooses."""
+    if rules.has_choices:
+        return capture_with_choices(module, args, kwargs, rules)
+    program = fault = None
+    try:
+        program = capture_with_masks(module, args, kwargs, rules)
+        if not has_open_shapes(program):
+            return program
+    except Exception as error:
+        if not hangs_on_a_value(error):
+            raise
+        fault = error
+    try:
+        with quietly():
+            chosen = capture_with_choices(module, args, kwargs, rules)
+        rules.has_choices = not has_open_shapes(chosen)
+    except Exception:  # It is refused by what the first pass says.
+        rules.has_choices = False
+    if fault and not rules.has_choices:
+        raise fault from None
+    return chosen if rules.has_choices else program
+
+
+def capture_with_choices(module, args, kwargs, rules):
+    masks = KnownMasks()
+    program = capture_with_its_own(module, args, kwargs, rules, Choices(), masks)
+    rules.has_masks |= masks.is_used
+    rules.read_by_masks += masks.read
+    return program
+
+
+def capture_with_masks(module, args, kwargs, rules):
+    """One pass of the module; a second one, if in the first a shape or a number hangs on values, which may be those of a constant mask."""
+    if not rules.has_masks:
+        try:
+            with quietly():
+                program = capture_with_its_own(module, args, kwargs, rules)
+            if not has_open_shapes(program):
+                return program
+            fault = None
+        except Exception as error:
+            if not hangs_on_a_value(error):
+                raise
+            fault = error
+    masks = KnownMasks()
+    try:
+        with quietly():
+            known = capture_with_its_own(module, args, kwargs, rules, masks)
+    except Exception as error:
+        if rules.has_masks or (masks.is_used and not hangs_on_a_value(error)):
+            raise
+        if fault:
+            raise fault from None
+        return program
+    rules.has_masks |= masks.is_used
+    rules.read_by_masks += masks.read
+    return known
+
+
+def has_complex(program):
+    """Numbers."""
+    values = [each for node in program.graph.nodes for each in pytree.tree_leaves(node.meta.get("val"))]
+    return any(isinstance(each, torch.Tensor) and each.dtype.is_complex for each in values)
+
+
+def has_open_shapes(program):
+    """Or numbers."""
+    values = [node.meta.get("val") for node in program.graph.nodes]
+    numbers = [extent for each in values if isinstance(each, torch.Tensor) for extent in each.shape]
+    return any(isinstance(each, (torch.SymInt, torch.SymFloat, torch.SymBool)) for each in (*values, *numbers))
+
+
+def capture_with_its_own(module, args, kwargs, rules, *within):
+    """One pass of the module; a second one, if in the first it reads its own tensors as constants: to look at each call takes time."""
+    within = (*within, *([ComplexNumbers()] if rules.has_complex else []))
+    if not rules.are_held:
+        try:
+            program = capture_pass(module, args, kwargs, *within)
+            rules.are_held = shows_its_own(program, module)
+        except Exception as error:
+            rules.are_held = any(words in str(error) for words in OF_HELD)
+            if not rules.are_held:
+                raise
+        if not rules.are_held:
+            return program
+    return capture_pass(module, args, kwargs, held(module), *within)
+
+
+# What torch says where a buffer is written and read from a list, and where a gradient is asked of a parameter in one.
+OF_HELD = ("expected compiled_fn to be GraphModule", "differentiated Tensors appears to not have been used")
+
+
+def shows_its_own(program, module):
+    own = {tensor.untyped_storage().data_ptr() for tensor in (*module.parameters(), *module.buffers()) if is_dense(tensor)}
+    return any(is_dense(each) and each.untyped_storage().data_ptr() in own for each in program.constants.values())
