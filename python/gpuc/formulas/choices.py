@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 from gpuc.capture.custom_gradients import refuse_here
 from gpuc.formulas.masks import SELECTS, is_mask
 from gpuc.formulas.named import name_of
+from gpuc.formulas.stand_ins import StandIn
 
 FUNCTIONS = {}  # By name: of what has chosen rows.
 CURE = "use torch.where, or multiply by the mask"
@@ -36,15 +37,18 @@ class Choice:
         return mask is self.given and mask._version == self.version
 
 
-class Chosen:
+class Chosen(StandIn):
     """Rows, [all, …], of those that a mask chooses."""
 
     def __init__(self, rows, like):
         self.rows, self.like = rows, like
 
-    @classmethod
-    def __torch_function__(cls, function, types, args=(), kwargs=None):
-        return applied(function, args, kwargs or {})
+    @staticmethod
+    def applied(function, args, kwargs):
+        known = FUNCTIONS.get(name_of(function))
+        if known is None:
+            refuse_here(f"{name_of(function)} of rows that a mask chooses, whose number hangs on values, and a compiled step has fixed shapes: {CURE}")
+        return known(function, *args, **kwargs)
 
     mask = property(lambda self: self.like.mask)
     dtype = property(lambda self: self.rows.dtype)
@@ -55,11 +59,6 @@ class Chosen:
     @property
     def shape(self):
         refuse_shape()
-
-    def __getattr__(self, name):
-        if name.startswith("__") or not hasattr(torch.Tensor, name):
-            raise AttributeError(name)
-        return lambda *args, **kwargs: applied(getattr(torch.Tensor, name), (self, *args), kwargs)
 
     def dim(self):
         return self.rows.dim()
@@ -74,14 +73,8 @@ def refuse_shape():
     refuse_here("asks for the number of rows that a mask chooses, which hangs on values, and a compiled step has fixed shapes: count them by mask.sum()")
 
 
-def add_operator(name):
-    setattr(Chosen, f"__{name}__", lambda self, *args: applied(getattr(torch.Tensor, f"__{name}__"), (self, *args), {}))
-
-
 ARITHMETIC = "add radd sub rsub mul rmul truediv rtruediv rdiv floordiv mod pow rpow neg abs and or xor invert eq ne lt le gt ge".split()
-for each in [*ARITHMETIC, "getitem", "matmul"]:
-    if hasattr(torch.Tensor, f"__{each}__"):
-        add_operator(each)
+Chosen.add_operators([*ARITHMETIC, "getitem", "matmul"])
 
 
 class Choices(TorchFunctionMode):
@@ -92,7 +85,7 @@ class Choices(TorchFunctionMode):
         if function in SELECTS:
             return selected(*args, **kwargs)
         if any(isinstance(each, Chosen) for each in pytree.tree_leaves((args, kwargs))):
-            return applied(function, args, kwargs)
+            return Chosen.applied(function, args, kwargs)
         return function(*args, **kwargs)
 
 
@@ -107,13 +100,6 @@ def choose(tensor, mask):
 def selected(input, mask):
     shape = torch.broadcast_shapes(input.shape, mask.shape)
     return choose(input.expand(shape), mask if mask.shape == shape else mask.expand(shape))
-
-
-def applied(function, args, kwargs):
-    known = FUNCTIONS.get(name_of(function))
-    if known is None:
-        refuse_here(f"{name_of(function)} of rows that a mask chooses, whose number hangs on values, and a compiled step has fixed shapes: {CURE}")
-    return known(function, *args, **kwargs)
 
 
 def chosen_of(args, kwargs):

@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from gpuc.capture.custom_gradients import refuse_here
 from gpuc.formulas.named import name_of
+from gpuc.formulas.stand_ins import StandIn
 
 TYPES = {torch.float32: torch.complex64, torch.float64: torch.complex128, torch.float16: torch.complex32}
 REAL = {own: real for real, own in TYPES.items()}
@@ -32,15 +33,22 @@ def function(*names, makes=False):
     return known
 
 
-class Pair:
+class Pair(StandIn):
     """re + i · im, which are tensors, or numbers."""
 
     def __init__(self, re, im):
         self.re, self.im = re, im
 
-    @classmethod
-    def __torch_function__(cls, function, types, args=(), kwargs=None):
-        return applied(function, args, kwargs or {})
+    @staticmethod
+    def applied(function, args, kwargs):
+        name = name_of(function)
+        known = FUNCTIONS.get(name)
+        if (known is None or is_question(function)) and not any(isinstance(each, Pair) for each in pytree.tree_leaves((args, kwargs))):
+            return function(*args, **kwargs)  # Of a table that the module keeps.
+        if known is None:
+            refuse_here(f"{name} of complex numbers is not supported: write it by their real and imaginary parts, z.real and z.imag")
+        args, kwargs = pytree.tree_map(as_pair, (args, kwargs))
+        return known(*args, **kwargs)
 
     real = property(lambda self: self.re)
     imag = property(lambda self: self.im)
@@ -54,11 +62,6 @@ class Pair:
     H = property(lambda self: self.mT.conj())
     mH = H
 
-    def __getattr__(self, name):
-        if name.startswith("__") or not hasattr(torch.Tensor, name):
-            raise AttributeError(name)
-        return lambda *args, **kwargs: applied(getattr(torch.Tensor, name), (self, *args), kwargs)
-
     def __len__(self):
         return len(self.re)
 
@@ -69,12 +72,7 @@ class Pair:
         return self.re.shape if dim is None else self.re.shape[dim]
 
 
-def add_operator(name):
-    setattr(Pair, f"__{name}__", lambda self, *args: applied(getattr(torch.Tensor, f"__{name}__"), (self, *args), {}))
-
-
-for each in "add radd sub rsub mul rmul truediv rtruediv matmul rmatmul pow neg abs getitem setitem iadd isub imul itruediv".split():
-    add_operator(each)
+Pair.add_operators("add radd sub rsub mul rmul truediv rtruediv matmul rmatmul pow neg abs getitem setitem iadd isub imul itruediv".split())
 
 
 class ComplexNumbers(TorchFunctionMode):
@@ -83,7 +81,7 @@ class ComplexNumbers(TorchFunctionMode):
         dtype = kwargs.get("dtype")
         makes = name_of(function) in MAKERS or (isinstance(dtype, torch.dtype) and dtype.is_complex)
         if makes or any(map(is_complex, pytree.tree_leaves((args, kwargs)))):
-            return applied(function, args, kwargs)
+            return Pair.applied(function, args, kwargs)
         return function(*args, **kwargs)
 
 
@@ -91,17 +89,6 @@ def is_complex(value):
     if isinstance(value, torch.dtype):
         return value.is_complex
     return isinstance(value, (Pair, complex)) or (isinstance(value, torch.Tensor) and value.dtype.is_complex)
-
-
-def applied(function, args, kwargs):
-    name = name_of(function)
-    known = FUNCTIONS.get(name)
-    if (known is None or is_question(function)) and not any(isinstance(each, Pair) for each in pytree.tree_leaves((args, kwargs))):
-        return function(*args, **kwargs)  # Of a table that the module keeps.
-    if known is None:
-        refuse_here(f"{name} of complex numbers is not supported: write it by their real and imaginary parts, z.real and z.imag")
-    args, kwargs = pytree.tree_map(as_pair, (args, kwargs))
-    return known(*args, **kwargs)
 
 
 def is_question(function):
