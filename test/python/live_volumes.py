@@ -53,8 +53,8 @@ class Volumes(Case):
 
         self.trains(body)
 
-    def test_pools_by_the_largest(self):
-        """And where it lies, where several are as large, too."""
+    def test_pools(self):
+        """Of the largest, and where that lies, where several are as large, too; and of the mean."""
 
         def body(net, h):
             volumes = h.repeat(1, 3).view(2, 2, 6, 4, 2)
@@ -64,17 +64,6 @@ class Volumes(Case):
                 F.max_pool3d(volumes, (2, 1, 2), stride=(4, 2, 2), dilation=(2, 1, 1), ceil_mode=True),
                 F.max_pool3d(volumes[0], (2, 3, 1)),
                 F.adaptive_max_pool3d(volumes, (4, 3, 1)),
-            ]
-            values, places = F.max_pool3d(volumes, (3, 2, 2), return_indices=True)
-            _, others = F.adaptive_max_pool3d(volumes, (4, 3, 2), return_indices=True)
-            return seen([*parts, values, F.max_unpool3d(values, places, (3, 2, 2)), places, others])
-
-        self.trains(body)
-
-    def test_pools_by_the_mean(self):
-        def body(net, h):
-            volumes = h.repeat(1, 3).view(2, 2, 6, 4, 2)
-            parts = [
                 F.avg_pool3d(volumes, 2),
                 F.avg_pool3d(volumes, (3, 2, 1), stride=(2, 1, 1), padding=(1, 1, 0)),
                 F.avg_pool3d(volumes, (3, 2, 1), stride=(2, 3, 1), padding=(1, 1, 0), count_include_pad=False, ceil_mode=True),
@@ -83,7 +72,9 @@ class Volumes(Case):
                 F.adaptive_avg_pool3d(volumes, (4, 3, 1)),
                 F.adaptive_avg_pool3d(volumes, 1),
             ]
-            return seen(parts)
+            values, places = F.max_pool3d(volumes, (3, 2, 2), return_indices=True)
+            _, others = F.adaptive_max_pool3d(volumes, (4, 3, 2), return_indices=True)
+            return seen([*parts, values, F.max_unpool3d(values, places, (3, 2, 2)), places, others])
 
         self.trains(body)
 
