@@ -506,6 +506,40 @@ class Values(Case):
             self.trains(body)
         self.assertEqual(len(raised.exception.problems), 1)
 
+    def test_rows_by_tensors_of_one_number(self):
+        """From either end, and of a parameter."""
+
+        def body(net, h, places):
+            rows = [h[places[0]], h[:, places[1]], h[places[2], 2].view(1), net.fc.bias[places[1]].view(1), *[h[place] for place in places]]
+            return sum((each * torch.arange(1, len(each) + 1)).square().mean() for each in rows)
+
+        self.trains(body, torch.tensor([3, -2, 0]))
+        with self.assertRaisesRegex(gpuc.Error, f"{__file__}:[0-9]+: .*hangs on a tensor's value"):
+            self.trains(lambda net, h, places: h.clone()[places[0]].mul_(2).sum(), torch.tensor([3]))
+
+    def test_counts(self):
+        """In so many parts of a range; and rows as often as others say, whose number is known."""
+
+        def body(net, h, often):
+            counts = [torch.histc(h), torch.histc(h, 5, -0.5, 0.7), torch.histc(h * 0 + 2, 4)]
+            rows = [h.repeat_interleave(often, 0, output_size=10), torch.repeat_interleave(h.mT, often, 1, output_size=10)]
+            return sum((each * torch.arange(each.numel()).double().cos().view(each.shape)).square().mean() for each in rows) + torch.cat(counts).cos().sum() * h.mean()
+
+        self.trains(body, torch.tensor([1, 0, 2, 3, 1, 1, 0, 2]))
+
+    def test_cures_of_what_hangs_on_values(self):
+        """Which errors name."""
+
+        def body(net, h, lengths):
+            for _ in range(6):
+                h = torch.where(h.norm() > 1, h / 2, h)
+            rows = torch.where(h.sum() > 0, h, -h) + torch.where(torch.isclose(h, -h).all(), h, 2 * h)
+            inside = torch.arange(8) < lengths.unsqueeze(1)
+            counts, sums = torch.zeros(9).index_add(0, lengths, torch.ones(len(lengths))), torch.zeros(9, 8, dtype=h.dtype).index_add(0, lengths, h)
+            return (rows * inside).sum() / inside.sum() + (counts[:8] * h).mean() + sums.square().sum() + (F.one_hot(lengths, 8) * h).sum() * lengths.max()
+
+        self.trains(body, torch.tensor([3, 1, 0, 2, 7, 1, 4, 5]))
+
     def test_masks_that_are_constants(self):
         """Made in forward() or kept beside it: what they choose is known, and so is how many that are."""
 

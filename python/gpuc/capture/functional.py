@@ -100,6 +100,31 @@ def use_known_words(graph):
             node.target, node.args, node.kwargs = *word, {}
 
 
+def index_by_tensors(program):
+    """x[t] by a tensor of one number is a row by .item() in an export, whose shape is known: an index like any other, unless that is written."""
+    written = {storage_of(each.meta["val"]) for node in program.graph.nodes for each in written_by(node)}
+    for node in list(program.graph.nodes):
+        place = node.args[2] if node.target is aten.select.int else None
+        if not isinstance(place, torch.fx.Node) or place.target is not aten.item.default or storage_of(node.meta["val"]) in written:
+            continue
+        x, dim, number = node.args[0], node.args[1] % node.args[0].meta["val"].dim(), place.args[0]
+        with program.graph.inserting_before(node), node.meta["val"].fake_mode:
+            index = call(program.graph, node, aten.reshape.default, number, [1])
+            row = call(program.graph, node, aten.index.Tensor, x, [None] * dim + [index])
+            node.replace_all_uses_with(call(program.graph, node, aten.squeeze.dim, row, dim))
+        for each in (node, place):
+            if not each.users:
+                program.graph.erase_node(each)
+    return program
+
+
+def call(graph, like, op, *args):
+    """Where `like` stands, with its line."""
+    made = graph.call_function(op, args)
+    made.meta.update(like.meta, val=op(*torch.fx.node.map_arg(args, lambda each: each.meta["val"])))
+    return made
+
+
 #
 # Which graphs are simple
 #

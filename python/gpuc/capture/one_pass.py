@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from gpuc.capture.custom_gradients import custom_gradients, put
 from gpuc.capture.forward_state import DetachedData, layers_that_stay, same_random
+from gpuc.capture.functional import index_by_tensors
 from gpuc.capture.inner_gradients import inner_gradients
 from gpuc.formulas import known_sequences, without_questions
 from gpuc.lines import is_own
@@ -22,7 +23,7 @@ def capture_pass(module, args, kwargs, *within):
         known = (inner_gradients(), without_questions(), known_sequences(), without_detours())
         for each in (same_random(), *known, gradients, layers_that_stay(), *within, DetachedData()):
             around.enter_context(each)
-        return torch.export.export(module, args, kwargs)
+        return index_by_tensors(torch.export.export(module, args, kwargs))
 
 
 class Held(TorchFunctionMode):

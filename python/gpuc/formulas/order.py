@@ -67,6 +67,28 @@ def bucketize(self, boundaries, out_int32=False, right=False):
     return searchsorted(boundaries, self, out_int32, right)
 
 
+@formula(aten.histc.default)
+def histc(self, bins=100, min=0, max=0):
+    """What lies beyond the ends counts nowhere; without ends they are those of the numbers."""
+    if self.numel() == 0 or not self.dtype.is_floating_point:
+        return NotImplemented
+    values = self.detach().flatten()
+    low, high = (values.min(), values.max()) if min == max else (values.new_full((), min), values.new_full((), max))
+    width = torch.where(low == high, 2.0, high - low)
+    low = torch.where(low == high, low - 1, low)
+    place = ((values - low) / width * bins).floor().clamp(0, bins - 1)
+    is_there = (values >= low) & (values <= low + width)
+    return ((place.unsqueeze(1) == torch.arange(bins)) & is_there.unsqueeze(1)).sum(0).to(self.dtype)
+
+
+@formula(aten.repeat_interleave.Tensor)
+def repeat_interleave(repeats, output_size=None):
+    """Of so many rows of the result each has the number of the row that it is of."""
+    if output_size is None:
+        return NotImplemented
+    return torch.searchsorted(repeats.cumsum(0), torch.arange(output_size), right=True)
+
+
 @formula(aten.sort.default)
 def sort(self, dim=-1, descending=False):
     return sort_stable(self, stable=False, dim=dim, descending=descending)
