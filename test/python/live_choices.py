@@ -50,6 +50,43 @@ class Choices(Case):
 
         self.trains(body, torch.tensor([3, -1, 0, 2, 7, 1, -1, 5]))
 
+    def test_what_goes_along_all_rows(self):
+        """Or within each."""
+
+        def body(net, h, labels):
+            mask, inside = labels > 0, h > 0.2
+            rows, numbers = h[mask], h[inside]
+            whole = [numbers.max(), numbers.amin(), numbers.prod(), numbers.norm(), numbers.norm(1), numbers.std(), numbers.var(unbiased=False), numbers.median(),
+                     numbers.logsumexp(0), (numbers > 0.5).any(), (numbers > 0.3).all(), (numbers > 0.5).count_nonzero(), rows.max(), labels[mask].min()]  # fmt: skip
+            along = [rows.amax(0), rows.amin(0, keepdim=True), rows.std(0), rows.var(0, correction=0, keepdim=True), rows.norm(dim=0), rows.logsumexp(0), rows.prod(0)]
+            within = [rows.amax(1), rows.max(1)[0], rows.min(dim=1).values, rows.std(1), rows.median(1).values, torch.max(rows, 2 * rows), rows.norm(dim=-1)]
+            return sum((each * each).sum() for each in (*whole, *along)) + sum(each.mean() for each in within)
+
+        self.trains(body, torch.tensor([3, -1, 0, 2, 7, 1, -1, 5]))
+
+    def test_masks_that_are_written_twice(self):
+        """Made alike of the same tensors, and of no others."""
+
+        def body(net, h, labels):
+            target = labels.view(2, 4)
+            found = F.cross_entropy(h[labels != -1], labels[labels != -1]) + F.mse_loss(h[h.view(-1, 8) > 0], h.sin()[h.view(-1, 8) > 0])
+            rows = h.view(2, 4, 8)[(target > 0) & (target < 6)] * target[(target > 0) & (target < 6)].unsqueeze(1)
+            twice = torch.zeros_like(h)
+            twice[labels > 0] = h[labels > 0] * 2
+            return found + rows.sum() + twice.square().sum()
+
+        self.trains(body, torch.tensor([3, -1, 0, 2, 7, 1, -1, 5]))
+
+        def written(h):
+            labels = h[:, 0].detach() * 2
+            before = h[labels > 0]
+            labels.neg_()
+            return (before * h[labels > 0]).sum()
+
+        for other in (lambda h: F.mse_loss(h[h > 0], h[h > 0.1]), lambda h: F.mse_loss(h[h > 0], h[h.detach().clone() > 0]), written):
+            with self.assertRaisesRegex(gpuc.Error, f"{__file__}:[0-9]+: puts together what two masks choose: choose both by the same variable"):
+                self.trains(lambda net, h, other=other: other(h))
+
     def test_none(self):
         """Whose sum is 0."""
         torch.manual_seed(0)
@@ -58,11 +95,18 @@ class Choices(Case):
         self.assertEqual(step(batch[0], torch.zeros(4, dtype=torch.int64)), 0)
 
     def test_what_is_refused(self):
-        """As what hangs on values is, by the line."""
-        for body in (lambda net, h: h[h[:, 0] > 0] @ h[h[:, 0] > 0].T, lambda net, h: h[h > 0].shape[0] * h, lambda net, h: h[h[:, 0] > 0].sort(0)[0],
-                     lambda net, h: h[h[:, 0] > 0] + h[h[:, 1] > 0], lambda net, h: rewritten(h), lambda net, h: h[h[:, 0] > 0].flatten()[:3]):  # fmt: skip
-            with self.assertRaisesRegex(gpuc.Error, "hangs on a tensor's value|hangs on the value"):
-                self.trains(lambda net, h: body(net, h).sum())
+        """By the line, and what of chosen rows it is."""
+        for body, text in (
+            (lambda h: h[h[:, 0] > 0] @ h[h[:, 0] > 0].T, "T of rows that a mask chooses, whose number hangs on values"),
+            (lambda h: h[h > 0].shape[0] * h, "asks for the number of rows that a mask chooses.*: count them by mask.sum()"),
+            (lambda h: h[h[:, 0] > 0].sort(0)[0], "sort of rows that a mask chooses.*: use torch.where, or multiply by the mask"),
+            (lambda h: h[h[:, 0] > 0].max(0).values, "asks at which of the rows that a mask chooses something stands: amax and amin"),
+            (lambda h: h[h[:, 0] > 0] + h[h[:, 1] > 0], "puts together what two masks choose"),
+            (rewritten, "puts together what two masks choose"),
+            (lambda h: h[h[:, 0] > 0].flatten()[:3], "flatten of rows that a mask chooses"),
+        ):
+            with self.assertRaisesRegex(gpuc.Error, f"{__file__}:[0-9]+: {text}"):
+                self.trains(lambda net, h, body=body: body(h).sum())
 
 
 if __name__ == "__main__":

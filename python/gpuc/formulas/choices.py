@@ -5,6 +5,8 @@ that they are written back where they stood: that asks for no shape. The rows th
 is finite of that one is so of them.
 """
 
+import math
+
 import torch
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
@@ -34,7 +36,38 @@ class Choice:
         self.given, self.version, self.mask = given, given._version, given.flatten().clone()
 
     def is_of(self, mask):
-        return mask is self.given and mask._version == self.version
+        return (mask is self.given and mask._version == self.version) or (self.given._version == self.version and are_alike(mask, self.given))
+
+
+# What masks are made by: whoever writes `labels != -100` twice has one mask.
+MAKERS = set("eq ne lt le gt ge and or xor invert bitwise_and bitwise_or bitwise_not logical_and logical_or logical_not isnan isfinite bool view reshape "
+             "flatten squeeze unsqueeze getitem select detach".split())  # fmt: skip
+
+
+class Made:
+    """A tensor by the call that makes it, as it was then."""
+
+    def __init__(self, function, args, kwargs, out):
+        self.name = name_of(function)
+        leaves, self.structure = pytree.tree_flatten((args, kwargs))
+        self.leaves = [(each, each._version if isinstance(each, torch.Tensor) else 0) for each in leaves]
+        self.version = out._version
+
+
+def are_alike(one, other):
+    """Of two tensors: whether they are one, or made by the same calls of the same ones."""
+    if one is other:
+        return True
+    a, b = (getattr(each, "made", None) for each in (one, other))
+    if a is None or b is None or (one._version, other._version) != (a.version, b.version) or (a.name, a.structure) != (b.name, b.structure):
+        return False
+    return all(own[1] == its[1] and are_same(own[0], its[0]) for own, its in zip(a.leaves, b.leaves))
+
+
+def are_same(one, other):
+    if isinstance(one, torch.Tensor) or isinstance(other, torch.Tensor):
+        return isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) and are_alike(one, other)
+    return type(one) is type(other) and one == other
 
 
 class Chosen(StandIn):
@@ -86,7 +119,10 @@ class Choices(TorchFunctionMode):
             return selected(*args, **kwargs)
         if any(isinstance(each, Chosen) for each in pytree.tree_leaves((args, kwargs))):
             return Chosen.applied(function, args, kwargs)
-        return function(*args, **kwargs)
+        out = function(*args, **kwargs)
+        if name_of(function) in MAKERS and isinstance(out, torch.Tensor):
+            out.made = Made(function, args, kwargs, out)
+        return out
 
 
 def choose(tensor, mask):
@@ -105,7 +141,7 @@ def selected(input, mask):
 def chosen_of(args, kwargs):
     """The rows of all that are among the arguments, and of which mask they are."""
     found = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, Chosen)]
-    if not all(each.like.is_of(found[0].like.given) and each.like.version == found[0].like.version for each in found):
+    if not all(each.like.is_of(found[0].like.given) for each in found):
         refuse_here("puts together what two masks choose: choose both by the same variable, or use torch.where")
     return found[0]
 
@@ -153,7 +189,7 @@ def along(input, dim):
     return dim
 
 
-@function("softmax", "log_softmax", "logsumexp", "argmax", "norm", "normalize", "cumsum")
+@function("softmax", "log_softmax", "argmax", "normalize", "cumsum")
 def within_rows(function, input, *args, **kwargs):
     dim = kwargs.get("dim", next((each for each in args if isinstance(each, int)), None))
     along(input, 1 if dim is None and function.__name__ == "normalize" else dim)
@@ -172,7 +208,9 @@ def getitem(function, input, index):
 
 @function("unsqueeze", "squeeze")
 def unsqueeze(function, input, dim):
-    return Chosen(function(input.rows, along(input, dim) if function.__name__ == "squeeze" or dim >= 0 else dim), input.like)
+    if function.__name__ == "squeeze" or dim % (input.rows.dim() + 1) == 0:
+        along(input, dim)
+    return Chosen(function(input.rows, dim), input.like)
 
 
 #
@@ -184,8 +222,13 @@ def beside(rows, mask):
     return mask.view(-1, *[1] * (rows.dim() - 1))
 
 
+def filled(rows, mask, value):
+    """With that number in the place of rows that are not chosen."""
+    return torch.where(beside(rows, mask), rows, torch.full_like(rows, value))
+
+
 def total(rows, mask):
-    return torch.where(beside(rows, mask), rows, torch.zeros_like(rows)).sum()
+    return filled(rows, mask, 0).sum()
 
 
 def mean(rows, mask):
@@ -205,8 +248,58 @@ def reduced(function, input, dim=None, keepdim=False, *, dtype=None):
         return Chosen(function(rows, dim, keepdim), input.like)
     if dims != [0]:
         refuse_here(f"goes along rows that a mask chooses, and others: {CURE}")
-    found = torch.where(beside(rows, mask), rows, torch.zeros_like(rows)).sum(0, keepdim)
+    found = filled(rows, mask, 0).sum(0, keepdim)
     return found if function.__name__ == "sum" else found / mask.sum().to(rows.dtype)
+
+
+# What a row that is not chosen has to be, to make no difference: by the function that goes along rows.
+NEUTRAL = {
+    "max": float("-inf"), "amax": float("-inf"), "min": float("inf"), "amin": float("inf"), "prod": 1, "any": 0, "all": 1, "count_nonzero": 0,
+    "norm": 0, "linalg_vector_norm": 0, "logsumexp": float("-inf"), "median": float("nan"),
+}  # fmt: skip
+EXTREMES = ("max", "amax", "min", "amin")
+GIVES_PLACES = ("max", "min", "median")  # Along a dimension, which are those among all rows.
+
+
+def dims_of(input, dim):
+    every = range(input.rows.dim()) if dim is None else dim if isinstance(dim, (list, tuple)) else [dim]
+    return [each % input.rows.dim() for each in every]
+
+
+@function(*NEUTRAL)
+def folded(function, input, *args, **kwargs):
+    name = name_of(function)
+    if any(isinstance(each, (torch.Tensor, Chosen)) for each in args):
+        return by_rows(function, input, *args, **kwargs)  # The larger one of two.
+    first = 1 if "norm" in name else 0
+    dim = kwargs.get("dim", args[first] if len(args) > first else None)
+    if 0 not in dims_of(input, dim):
+        if name in GIVES_PLACES:
+            return type(found := function(input.rows, *args, **kwargs))(Chosen(each, input.like) for each in found)
+        return Chosen(function(input.rows, *args, **kwargs), input.like)
+    if name in GIVES_PLACES and dim is not None:
+        refuse_here(f"asks at which of the rows that a mask chooses something stands: amax and amin give the number alone, or {CURE}")
+    if name == "median" and not input.dtype.is_floating_point:
+        refuse_here("median of whole numbers that a mask chooses: take it of .double()")
+    # Of whole numbers, which have no gradients, one twice makes no difference, and there is no infinity.
+    is_itself = name in EXTREMES and not input.dtype.is_floating_point
+    rows = input.rows if is_itself else filled(input.rows, input.mask, NEUTRAL[name])
+    return (torch.nanmedian if name == "median" else function)(rows, *args, **kwargs)
+
+
+@function("var", "std")
+def spread(function, input, dim=None, unbiased=None, keepdim=False, *, correction=1):
+    dim, unbiased = (None, dim) if isinstance(dim, bool) else (dim, unbiased)
+    correction = correction if unbiased is None else int(unbiased)
+    dims = dims_of(input, dim)
+    if 0 not in dims:
+        return Chosen(function(input.rows, dim, correction=correction, keepdim=keepdim), input.like)
+    if len(dims) not in (1, input.rows.dim()):
+        refuse_here(f"goes along rows that a mask chooses, and others: {CURE}")
+    count = input.mask.sum() * math.prod(input.rows.shape[each] for each in dims[1:])
+    centre = filled(input.rows, input.mask, 0).sum(dims, keepdim=True) / count
+    found = filled(input.rows - centre, input.mask, 0).square().sum(dims, keepdim=keepdim) / (count - correction).clamp(min=0)
+    return found if function.__name__ == "var" else found.sqrt()
 
 
 @function("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div")

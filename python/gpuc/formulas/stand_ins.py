@@ -13,7 +13,10 @@ class StandIn:
     def __getattr__(self, name):
         if name.startswith("__") or not hasattr(torch.Tensor, name):
             raise AttributeError(name)
-        return lambda *args, **kwargs: self.applied(getattr(torch.Tensor, name), (self, *args), kwargs)
+        own = getattr(torch.Tensor, name)
+        if not callable(own):  # A property.
+            return self.applied(own.__get__, (self,), {})
+        return lambda *args, **kwargs: self.applied(own, (self, *args), kwargs)
 
     @classmethod
     def add_operators(cls, names):
