@@ -43,7 +43,7 @@ class Mlp(nn.Module):
 #
 
 
-@broken("hangs on the value of a tensor (a branch, .item(), int(…)): use torch.where, or keep it a tensor")
+@broken("x.sum() > 0: which way is taken hangs on a tensor's value", "compute both and choose, torch.where(…, a, b)")
 class Branch(Mlp):
     def change(self, x):
         if x.sum() > 0:  # here
@@ -51,7 +51,7 @@ class Branch(Mlp):
         return x
 
 
-@broken("hangs on the value of a tensor (a branch, .item(), int(…)): use torch.where, or keep it a tensor")
+@broken("x.norm() > 1: which way is taken hangs", "loop as often as is always enough, and let torch.where keep what is done")
 class Loop(Mlp):
     def change(self, x):
         while x.norm() > 1:  # here
@@ -59,18 +59,33 @@ class Loop(Mlp):
         return x
 
 
-@broken(".item()), which a compiled step does not know: keep it a tensor")
+@broken("is a number that hangs on a tensor's value (.item()", "keep it a tensor where it is calculated with")
 class Item(Mlp):
     def change(self, x):
         scale = x.abs().max().item()  # here
         return x / scale
 
 
-@broken("hangs on the value of a tensor (a branch, .item(), int(…)): use torch.where, or keep it a tensor")
+@broken("int(x[0, 0]): this number hangs on a tensor's value", "take a number that is always enough, and leave out by a mask what is beyond")
 class Count(Mlp):
     def change(self, x):
         length = int(x[0, 0])  # here
         return x.repeat(length, 1)
+
+
+@broken("assert (x > 0).all(): which way is taken hangs on a tensor's value", "leave it out, or ask before the step")
+class Checks(Mlp):
+    def change(self, x):
+        assert (x > 0).all()  # here
+        return x
+
+
+@broken("range(x[0, 0].long()): how often this loops hangs on a tensor's value", "let torch.where keep what is done")
+class Repeats(Mlp):
+    def change(self, x):
+        for _ in range(x[0, 0].long()):  # here
+            x = x / 2
+        return x
 
 
 @broken("a text asks for a tensor's value: write it behind the step")
@@ -91,7 +106,7 @@ class Numpy(Mlp):
 #
 
 
-@broken("has a shape that hangs on a tensor's value", "use torch.where, multiply by the mask")
+@broken("sort of rows that a mask chooses, whose number hangs on values", "use torch.where, or multiply by the mask")
 class Positive(Mlp):
     def change(self, x):
         return x + x[x > 0].sort().values.mean()  # here
@@ -102,6 +117,20 @@ class Nonzero(Mlp):
     def change(self, x):
         rows = torch.nonzero(x[:, 0] > 0)  # here
         return x + rows.sum()
+
+
+@broken("has a shape that hangs on a tensor's value", "number the groups, of which there are k, and sum rows by them")
+class Groups(Mlp):
+    def change(self, x):
+        _, groups = torch.unique(x[:, 0], return_inverse=True)  # here
+        return x + groups[:, None]
+
+
+@broken("asks for the number of rows that a mask chooses", "count them by mask.sum()")
+class Mean(Mlp):
+    def change(self, x):
+        rows = x[x[:, 0] > 0]
+        return x + rows.sum(0) / len(rows)  # here
 
 
 @broken("looks into a packed sequence, whose data have as many rows as sequences have steps")

@@ -220,14 +220,17 @@ class Lines(unittest.TestCase):
 
     def test_what_hangs_on_values(self):
         """Shapes and numbers that are known when the step runs, and not before."""
-        shape, number = "has a shape that hangs on a tensor's value", "hangs on the value of a tensor (a branch, .item(), int(…))"
+        shape, known = "has a shape that hangs on a tensor's value", "hangs on a tensor's value, which a compiled step does not know: "
         for body, text in {
             "self.fc(x)[torch.nonzero(x[:, 0])[:, 0]].sum() + self.fc(x)": shape,
-            "torch.masked_select(self.fc(x), self.fc(x) > 0).std() + self.fc(x)": shape,
-            "self.fc(x) * torch.unique(x).sum()": shape,
-            "self.fc(x) * torch.bincount(x[:, 0].long().abs())[0]": shape,
-            "self.fc(x * int(x.sum()))": number,
-            "[self.fc(x) for _ in range(10) if x.norm() < 3][0]": number,
+            "torch.masked_select(self.fc(x), self.fc(x) > 0).sort()[0].sum() + self.fc(x)": "sort of rows that a mask chooses",
+            "self.fc(x) * torch.unique(x).sum()": f"{shape}, and a compiled step has fixed shapes: number the groups",
+            "self.fc(x) * torch.bincount(x[:, 0].long().abs())[0]": f"{shape}, and a compiled step has fixed shapes: of k classes",
+            "self.fc(x * int(x.sum()))": f"int(x.sum()): this number {known}keep it a tensor where it is calculated with",
+            "[self.fc(x) for _ in range(10) if x.norm() < 3][0]": f"x.norm() < 3: which way is taken {known}compute both and choose, torch.where",
+            "[self.fc(x) for _ in range(x[0, 0].long())][0]": f"range(x[0, 0].long()): how often this loops {known}loop as often as is always enough",
+            "self.fc(x) * F.one_hot(x[:, :1].long())": f"F.one_hot(x[:, :1].long()): how many classes there are {known}say how many",
+            "self.fc(x) if torch.allclose(x, -x) else x": f"torch.allclose(x, -x): its answer {known}keep it a tensor, torch.isclose",
             "self.fc(x * x[0].tolist()[0])": "is a number that hangs on a tensor's value",
         }.items():
             with self.subTest(body):
@@ -270,7 +273,7 @@ class Lines(unittest.TestCase):
 
     def test_branches_on_values(self):
         with contextlib.redirect_stderr(io.StringIO()) as said:
-            self.at("self.fc(x) if x.sum() > 0 else self.fc(-x)", "torch.export cannot capture")
+            self.at("self.fc(x) if x.sum() > 0 else self.fc(-x)", "x.sum() > 0: which way is taken hangs on a tensor's value")
         self.assertEqual(said.getvalue(), "")  # The error says it all: no graph.
         self.at("self.fc(x) * x.sum().item()", ".item()")
 

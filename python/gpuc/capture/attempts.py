@@ -6,6 +6,7 @@ from torch.utils import _pytree as pytree
 from gpuc.capture.one_pass import capture_pass, held, quietly
 from gpuc.capture.reasons import hangs_on_a_value
 from gpuc.contents import is_dense
+from gpuc.errors import Error
 from gpuc.formulas import Choices, ComplexNumbers, KnownMasks
 
 
@@ -26,6 +27,8 @@ def capture_whole(module, args, kwargs, rules):
         with quietly():
             chosen = capture_with_choices(module, args, kwargs, rules)
         rules.has_choices = not has_open_shapes(chosen)
+    except Error:  # Of chosen rows, which says what of them is none of a step's.
+        raise
     except Exception:  # It is refused by what the first pass says.
         rules.has_choices = False
     if fault and not rules.has_choices:

@@ -35,7 +35,7 @@ def export(module, args, kwargs, rules):
         file, line = user_line(trace)
         what = f"the loss, {type(module.loss).__name__}," if not file and "in loss_of\n" in trace else "the module"
         mode = "" if module.training else " in eval mode"
-        refuse([Problem(f"torch.export cannot capture {what}{mode}: {reason_of(error)}", "", file, line)])
+        refuse([Problem(reason_of(error, f"{what}{mode}"), "", file, line)])
 
 
 def keep_no_grad(program):

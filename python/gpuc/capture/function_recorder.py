@@ -10,7 +10,7 @@ from gpuc.capture.specs import TYPES, HangsOnValue, spec_of
 from gpuc.capture.triangles import Triangle
 from gpuc.contents import has_contents
 from gpuc.errors import Error, Problem
-from gpuc.formulas.cures import cure_of_type, cured
+from gpuc.formulas.cures import CURE_OF_NUMBERS, cure_of_type, cured
 from gpuc.lines import own_name, place_of
 
 LEAST_TRIANGLE_ELEMENTS = 1 << 10  # Smaller ones are written out.
@@ -220,13 +220,13 @@ class FunctionRecorder:
                   other=self.owner.constant(triangle.outside))  # fmt: skip
 
     def specs(self, node):
-        value = node.meta.get("val")
+        value, op = node.meta.get("val"), name_of(node.target)
         if isinstance(value, torch.Tensor):
-            return [spec_of(value)]
+            return [spec_of(value, op)]
         if not isinstance(value, (list, tuple)):
-            raise HangsOnValue("is a number that hangs on a tensor's value (.item()), which a compiled step does not know: "
-                        "keep it a tensor")  # fmt: skip
-        return [spec_of(each) for each in value]
+            raise HangsOnValue(f"is a number that hangs on a tensor's value (.item(), .tolist(), an index of one number), which a compiled step does not "
+                               f"know: {CURE_OF_NUMBERS}")  # fmt: skip
+        return [spec_of(each, op) for each in value]
 
     @staticmethod
     def used(node):

@@ -3,7 +3,7 @@
 import torch
 
 from gpuc.errors import Error
-from gpuc.formulas.cures import cure_of_type
+from gpuc.formulas.cures import cure_of_shape, cure_of_type
 
 TYPES = {
     torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
@@ -15,11 +15,9 @@ class HangsOnValue(Error):
     """A shape or a number of which only a tensor's value decides."""
 
 
-def spec_of(tensor):
+def spec_of(tensor, op=""):
     if tensor.dtype not in TYPES:
         raise Error(f"{tensor.dtype} is an element type that gpuc does not have: {cure_of_type(tensor.dtype)}")
     if not all(isinstance(extent, int) for extent in tensor.shape):
-        raise HangsOnValue("has a shape that hangs on a tensor's value (nonzero, masked_select, unique), and a compiled step has "
-                           "fixed shapes: use torch.where, multiply by the mask, or, if that is always the same, index by numbers that are "
-                           "made before the step, i, j = mask.nonzero(as_tuple=True)")  # fmt: skip
+        raise HangsOnValue(f"has a shape that hangs on a tensor's value, and a compiled step has fixed shapes: {cure_of_shape(op)}")
     return {"type": TYPES[tensor.dtype], "shape": list(tensor.shape)}

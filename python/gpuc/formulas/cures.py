@@ -24,6 +24,8 @@ CURES = {
     ("nms",): "which boxes stay hangs on values: choose them outside of the step",
     ("poisson", "binomial", "_standard_gamma", "_sample_dirichlet"): "draw it outside of the module, and give it as an input",
 }  # fmt: skip
+CURE_OF_NUMBERS = ("keep it a tensor where it is calculated with; where it is a size or a place, take a number that is always enough, and leave out "
+                   "by a mask what is beyond, as in torch.arange(most) < lengths.unsqueeze(1)")  # fmt: skip
 OTHERWISE = "write it by ops that are there (docs/python.md lists them), or compute it outside of the module and give it as an input"
 REFUSED = re.compile(r"(?:\w+\.)?(\w+)\.\w+ is not supported$|(?:torch_nn\.)?(\w+) is not supported$")
 
@@ -35,6 +37,21 @@ def cured(text):
         return text
     cure = next((cure for names, cure in CURES.items() if (found[1] or found[2]).startswith(names)), OTHERWISE)
     return f"{text}: {cure}"
+
+
+def cure_of_shape(op):
+    """Of an op whose result is as long as values say."""
+    return next((cure for names, cure in CURES_OF_SHAPES.items() if op.startswith(names)), CURE_OF_SHAPES)
+
+
+# By the beginning of its name.
+CURES_OF_SHAPES = {
+    ("unique", "_unique"): "number the groups, of which there are k, and sum rows by them, torch.zeros(k, …).index_add(0, groups, rows)",
+    ("bincount",): "of k classes torch.zeros(k).index_add(0, labels, torch.ones(len(labels))) counts each",
+    ("repeat_interleave",): "say how many rows there are then, output_size=…",
+}
+CURE_OF_SHAPES = ("use torch.where, multiply by the mask, or, if that is always the same, index by numbers that are made before the step, i, j = "
+                  "mask.nonzero(as_tuple=True)")  # fmt: skip
 
 
 def cure_of_type(dtype):
