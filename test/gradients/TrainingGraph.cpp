@@ -6,6 +6,7 @@
 #include "test/gradients/TrainingRecipe.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace gpuc::gradients {
@@ -52,6 +53,7 @@ private:
   // Variables.
   std::string variable(const Shape &shape, const std::string &initial, const std::string &kind = "");
   std::string read(const Shape &shape, const std::string &initial = "uniform(bound = 0.5)");
+  std::string weight(const Shape &shape, const std::string &initial);
 
   // Values.
   std::string next() { return "%n" + std::to_string(count_++); }
@@ -81,6 +83,19 @@ private:
   Rows reduced(const Rows &x);
   Rows flat(const Rows &x);
 
+  // Layers that gpuc computes otherwise than they are written.
+  Rows written(const Rows &x);
+  Rows writtenAttention(const Rows &x);
+  Rows masked(const Rows &scores, const Rows &sequence, bool isOnly);
+  Rows hidden(const Rows &scores, const std::string &flags, const std::string &type, const Shape &dims);
+  Rows framedConvolution(const Rows &x);
+  Rows transposedConvolution(const Rows &x);
+  Rows biased(const Rows &x);
+  Rows cut(const Rows &x);
+  Rows maxima(const Rows &x);
+  Rows normAcross(const Rows &x);
+  Rows logProbabilities(const Rows &y);
+
   // The module.
   std::string loss(const Rows &y);
   std::string extra(std::string &sum);
@@ -90,6 +105,8 @@ private:
   std::string variables_, body_, functions_;
   std::string input_; // the arguments of @predict
   int64_t count_ = 0, variableCount_ = 0;
+  std::vector<std::pair<std::string, Shape>> weights_; // what may be tied to
+  bool mayFreeze_ = true;
 };
 
 } // namespace
@@ -108,6 +125,28 @@ std::string Generator::read(const Shape &shape, const std::string &initial) {
   std::string value = next();
   body_ += value + " = gpuc.read " + variable(shape, initial) + " : " + typeOf(shape) + "\n";
   return value;
+}
+
+/// A matrix, perhaps one that another layer has, or one of which some elements are dropped.
+std::string Generator::weight(const Shape &shape, const std::string &initial) {
+  const std::string type = typeOf(shape);
+  std::string name, value = next();
+  for (const auto &[other, extents] : weights_)
+    if (extents == shape && below(2))
+      name = other;
+  if (name.empty()) {
+    const bool isFrozen = mayFreeze_ && chance(12);
+    name = variable(shape, initial, isFrozen ? "frozen" : "");
+    if (!isFrozen)
+      weights_.push_back({name, shape});
+  }
+  body_ += value + " = gpuc.read " + name + " : " + type + "\n";
+  if (!chance(10))
+    return value;
+  const std::string dropped = next();
+  body_ += dropped + " = gpuc.dropout " + value + " p 0.25 id " + std::to_string(1000 + count_) + " : " +
+           type + "\n";
+  return dropped;
 }
 
 /// `%n = gpuc.<text>`, rows of the shape.
@@ -167,7 +206,7 @@ Rows Generator::start() {
     const int64_t words = 5 + below(6);
     input_ = "%x: " + x.type("i32") + " {gpuc.name = \"x\", gpuc.range = " + std::to_string(words) + "}";
     const Shape table = {words, 2 * (1 + below(4))}, shape = {x.shape[0], table[1]};
-    std::string embedding = read(table, "normal(mean = 0.0, std = 1.0)");
+    std::string embedding = weight(table, "normal(mean = 0.0, std = 1.0)");
     return emit("gather " + embedding + ", %x dim 0 : (" + typeOf(table) + ", " + x.type("i32") + ") -> " +
                     Rows{"", shape}.type(),
                 shape);
@@ -187,8 +226,8 @@ Rows Generator::linear(const Rows &x, int64_t width) {
   const Shape matrix = isTransposed ? Shape{width, features} : Shape{features, width};
   Shape shape = x.shape;
   shape.back() = width;
-  std::string weight = read(matrix, "kaiming_uniform(fan_in = " + std::to_string(features) + ")");
-  Rows y = emit("matmul " + x.name + (isTransposed ? ", transpose " : ", ") + weight + " : (" + x.type() +
+  std::string numbers = weight(matrix, "kaiming_uniform(fan_in = " + std::to_string(features) + ")");
+  Rows y = emit("matmul " + x.name + (isTransposed ? ", transpose " : ", ") + numbers + " : (" + x.type() +
                     ", " + typeOf(matrix) + ") -> " + Rows{"", shape}.type(),
                 shape);
   if (chance(4))
@@ -409,6 +448,8 @@ Rows Generator::flat(const Rows &x) {
 
 Rows Generator::layer(const Rows &x) {
   const size_t rank = x.shape.size();
+  if (rank > 1 && chance(3))
+    return written(x);
   if (rank == 3 && below(2))
     return x.shape[1] > 2 && x.shape[2] > 2 && below(3) == 0 ? pooling(x) : convolution(x);
   if (rank == 2 && x.shape[1] % 2 == 0 && chance(4))
@@ -433,6 +474,243 @@ Rows Generator::layer(const Rows &x) {
   default:
     return activation(linear(x, 2 * (1 + below(5))));
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Layers that gpuc computes otherwise than they are written
+//===----------------------------------------------------------------------===//
+
+/// Scores that count where the flags say so, or where they do not: by select or by a sum.
+Rows Generator::hidden(const Rows &scores, const std::string &flags, const std::string &type,
+                       const Shape &dims) {
+  static const std::vector<std::string> fills = {"-inf", "-1.0e9", "-2.5e10"};
+  const std::string fill = dims.size() == 2 && dims.front() != 0 ? fills[below(3)] : "-inf";
+  const std::string flagTypes = tensor(type + "i1");
+  if (below(2)) {
+    Rows spread =
+        emit("broadcast " + flags + " dims " + listOf(dims) + " : " + flagTypes + " to " + scores.type("i1"),
+             scores.shape);
+    Rows nothing = constant(fill, scores);
+    return emit("select " + spread.name + ", " + scores.name + ", " + nothing.name + " : " +
+                    scores.type("i1") + ", " + scores.type(),
+                scores.shape);
+  }
+  const std::string numbers = tensor(type + "$T"), zero = next(), far = next(), mask = next();
+  body_ += zero + " = gpuc.constant 0.0 : " + numbers + "\n" + far + " = gpuc.constant " + fill + " : " +
+           numbers + "\n" + mask + " = gpuc.select " + flags + ", " + zero + ", " + far + " : " + flagTypes +
+           ", " + numbers + "\n";
+  Rows spread = emit("broadcast " + mask + " dims " + listOf(dims) + " : " + numbers + " to " + scores.type(),
+                     scores.shape);
+  return below(2) ? binary("add", scores, spread) : binary("add", spread, scores);
+}
+
+/// Scores with a mask, or a bias, or neither; each query has its first key at least.
+Rows Generator::masked(const Rows &scores, const Rows &sequence, bool isOnly) {
+  const int64_t length = scores.shape.back(), last = static_cast<int64_t>(scores.shape.size());
+  const std::string plane = extents({length, length});
+  auto line = [&](const std::string &text) {
+    std::string value = next();
+    body_ += value + " = gpuc." + text + "\n";
+    return value;
+  };
+  switch (below(5)) {
+  case 0:   // no key that comes later
+  case 1: { // nor, if no other mask hides what is left, one that is far away
+    const std::string type = tensor(plane + "i32"), query = line("iota dim 0 : " + type),
+                      key = line("iota dim 1 : " + type);
+    std::string seen = line("compare ge " + query + ", " + key + " : " + type);
+    if (isOnly && below(2)) {
+      const std::string one = line("constant 1 : " + type),
+                        ahead = line("add " + key + ", " + one + " : " + type);
+      const std::string near = line("compare le " + query + ", " + ahead + " : " + type);
+      seen = line("and " + seen + ", " + near + " : " + tensor(plane + "i1"));
+    }
+    return hidden(scores, seen, plane, {last - 1, last});
+  }
+  case 2: { // keys that data choose
+    Rows sums = inferred("sum", sequence, "dims [2]", {length});
+    Rows zero = constant("0.0", sums);
+    Rows flags = emit("compare gt " + sums.name + ", " + zero.name + " : " + sums.type(), {length});
+    Rows places = emit("iota dim 1 : " + sums.type("i32"), {length}),
+         first = emit("constant 0 : " + sums.type("i32"), {length});
+    Rows isFirst = emit("compare eq " + places.name + ", " + first.name + " : " + sums.type("i32"), {length});
+    Rows seen = emit("or " + flags.name + ", " + isFirst.name + " : " + sums.type("i1"), {length});
+    return hidden(scores, seen.name, "?x" + extents({length}), {0, last});
+  }
+  case 3: {
+    const Shape shape = below(2) ? Shape{length, length} : Shape{length};
+    const Shape dims = shape.size() == 2 ? Shape{last - 1, last} : Shape{last};
+    return binary("add", scores, along(read(shape), shape, scores, dims));
+  }
+  default:
+    return scores;
+  }
+}
+
+/// softmax(scale · query · keyᵀ + mask) · value, with dropout or without.
+Rows Generator::writtenAttention(const Rows &x) {
+  const int64_t length = x.shape[0], width = x.shape[1], heads = width % 2 == 0 ? 1 + below(2) : 1;
+  const bool isFlat = chance(3); // one head, of which there is no dimension
+  const Shape split = {length, heads, width / heads},
+              headed = isFlat ? x.shape : Shape{heads, length, width / heads};
+  auto heard = [&](const Rows &rows) {
+    return isFlat
+               ? rows
+               : inferred("transpose", converted("reshape", rows, split), "permutation [0, 2, 1, 3]", headed);
+  };
+  Rows query = heard(linear(x, width)), key = heard(linear(x, width)), value = heard(linear(x, width));
+  Shape square = headed, turned = headed;
+  square.back() = length;
+  std::swap(turned.back(), turned[turned.size() - 2]);
+  if (chance(4))
+    query = binary("mul", query, constant("0.5", query));
+  const bool isTurned = below(2);
+  if (isTurned)
+    key = inferred("transpose", key, isFlat ? "permutation [0, 2, 1]" : "permutation [0, 1, 3, 2]", turned);
+  Rows scores = emit("matmul " + query.name + (isTurned ? ", " : ", transpose ") + key.name + " : (" +
+                         query.type() + ", " + key.type() + ") -> " + Rows{"", square}.type(),
+                     square);
+  if (below(2))
+    scores = binary(below(2) ? "mul" : "div", scores, constant("0.75", scores));
+  const int64_t masks = below(3);
+  for (int64_t mask = 0; mask < masks; ++mask)
+    scores = masked(scores, x, masks == 1);
+  Rows weights = unary("softmax", scores, "dim " + std::to_string(square.size()));
+  if (below(2))
+    weights = unary("dropout", weights, "p 0.25 id " + std::to_string(1000 + count_));
+  Rows y = emit("matmul " + weights.name + ", " + value.name + " : (" + weights.type() + ", " + value.type() +
+                    ") -> " + value.type(),
+                headed);
+  if (isFlat)
+    return y;
+  return converted("reshape", inferred("transpose", y, "permutation [0, 2, 1, 3]", split), x.shape);
+}
+
+Rows Generator::biased(const Rows &x) {
+  if (below(2))
+    return x;
+  Rows y = binary("add", x, along(read({x.shape[0]}), {x.shape[0]}, x, {1}));
+  return below(2) ? unary("relu", y) : y;
+}
+
+/// Some rows or columns of an image.
+Rows Generator::cut(const Rows &x) {
+  if (below(2))
+    return x;
+  Shape starts(4, 0), limits(4, -1), shape = x.shape;
+  for (int64_t dim : {1, 2}) {
+    starts[dim + 1] = below(std::min<int64_t>(3, x.shape[dim]));
+    shape[dim] = 1 + below(x.shape[dim] - starts[dim + 1]);
+    if (below(2))
+      shape[dim] = x.shape[dim] - starts[dim + 1];
+    limits[dim + 1] = starts[dim + 1] + shape[dim];
+  }
+  limits[1] = x.shape[0];
+  return inferred("slice", x,
+                  "starts " + listOf(starts) + " limits " + listOf(limits) + " strides [1, 1, 1, 1]", shape);
+}
+
+/// Zeros around an image, a convolution with numbers of all kinds, and some of its result.
+Rows Generator::framedConvolution(const Rows &x) {
+  Rows framed = x;
+  if (below(2)) {
+    const Shape low = {0, 0, below(3), below(3)}, high = {0, 0, below(3), below(3)};
+    framed = inferred("pad", x, "low " + listOf(low) + " high " + listOf(high) + " interior [0, 0, 0, 0]",
+                      {x.shape[0], x.shape[1] + low[2] + high[2], x.shape[2] + low[3] + high[3]});
+  }
+  const int64_t channels = x.shape[0], groups = below(2) ? channels : 1, out = groups * (1 + below(3));
+  Shape kernel, strides, dilation, padding, shape = {out};
+  for (int64_t dim : {1, 2}) {
+    const int64_t extent = framed.shape[dim], low = below(3), high = below(2), stride = 1 + below(2);
+    const int64_t size = std::min(1 + below(3), extent), spacing = 2 * size - 1 <= extent ? 1 + below(2) : 1;
+    kernel.push_back(size);
+    strides.push_back(stride);
+    dilation.push_back(spacing);
+    padding.insert(padding.end(), {low, high});
+    shape.push_back((extent + low + high - (size - 1) * spacing - 1) / stride + 1);
+  }
+  const Shape filter = {out, channels / groups, kernel[0], kernel[1]};
+  Rows y = emit("conv2d " + framed.name + ", " + read(filter) + " strides " + listOf(strides) + " padding " +
+                    listOf(padding) + " dilation " + listOf(dilation) + " groups " + std::to_string(groups) +
+                    " : (" + framed.type() + ", " + typeOf(filter) + ") -> " + Rows{"", shape}.type(),
+                shape);
+  return cut(biased(y));
+}
+
+Rows Generator::transposedConvolution(const Rows &x) {
+  const int64_t out = 1 + below(3);
+  Shape kernel, strides, padding, shape = {out};
+  for (int64_t dim : {1, 2}) {
+    const int64_t stride = 1 + below(2), size = stride + below(2), low = below(size), high = below(2);
+    kernel.push_back(size);
+    strides.push_back(stride);
+    const int64_t whole = (x.shape[dim] - 1) * stride + size, left = low + high < whole ? high : 0;
+    padding.insert(padding.end(), {low, left});
+    shape.push_back(whole - low - left + below(stride));
+  }
+  const Shape filter = {x.shape[0], out, kernel[0], kernel[1]};
+  Rows y = emit("conv2d_input_gradient " + x.name + ", " + read(filter) + " strides " + listOf(strides) +
+                    " padding " + listOf(padding) + " : (" + x.type() + ", " + typeOf(filter) + ") -> " +
+                    Rows{"", shape}.type(),
+                shape);
+  return cut(biased(y));
+}
+
+/// Of windows that may lie over one another and over the border.
+Rows Generator::maxima(const Rows &x) {
+  Rows from = below(2) ? unary("relu", x) : x;
+  Shape window, strides, padding, shape = {x.shape[0]};
+  for (int64_t dim : {1, 2}) {
+    const int64_t size = std::min(1 + below(3), x.shape[dim]), stride = 1 + below(2),
+                  low = below(size / 2 + 1);
+    window.push_back(size);
+    strides.push_back(stride);
+    padding.insert(padding.end(), {low, 0});
+    shape.push_back((x.shape[dim] + low - size) / stride + 1);
+  }
+  Rows y{next(), shape};
+  body_ += y.name + ":2 = gpuc.max_pool2d " + from.name + " window " + listOf(window) + " strides " +
+           listOf(strides) + " padding " + listOf(padding) + " : (" + x.type() + ") -> (" + y.type() + ", " +
+           y.type("i64") + ")\n";
+  Rows values{y.name + "#0", shape};
+  if (!chance(4))
+    return values;
+  Rows places = emit("cast " + y.name + "#1 : " + y.type("i64") + " to " + y.type(), shape);
+  return binary("add", values, binary("mul", places, constant("0.0625", places)));
+}
+
+/// A norm, or what is computed element by element, between a transpose and the one back; or over groups.
+Rows Generator::normAcross(const Rows &x) {
+  if (x.shape.size() == 3 && below(2)) { // one group of channels
+    Rows groups = converted("reshape", x, {x.shape[0], x.shape[1] * x.shape[2]});
+    return converted("reshape", norm(groups), x.shape);
+  }
+  const bool isImage = x.shape.size() == 3;
+  const Shape last = isImage ? Shape{x.shape[1], x.shape[2], x.shape[0]} : Shape{x.shape[1], x.shape[0]};
+  Rows turned =
+      inferred("transpose", x, isImage ? "permutation [0, 2, 3, 1]" : "permutation [0, 2, 1]", last);
+  Rows y = below(2) ? norm(turned) : activation(below(2) ? norm(turned) : turned);
+  return inferred("transpose", y, isImage ? "permutation [0, 3, 1, 2]" : "permutation [0, 2, 1]", x.shape);
+}
+
+Rows Generator::written(const Rows &x) {
+  if (x.shape.size() == 2)
+    return chance(4) ? normAcross(x) : writtenAttention(x);
+  static constexpr std::array ofImages = {&Generator::maxima, &Generator::normAcross,
+                                          &Generator::transposedConvolution, &Generator::framedConvolution,
+                                          &Generator::framedConvolution};
+  return (this->*ofImages[below(ofImages.size())])(x);
+}
+
+/// log_softmax over the classes, which come last, or stand elsewhere for a while.
+Rows Generator::logProbabilities(const Rows &y) {
+  const int64_t last = static_cast<int64_t>(y.shape.size());
+  if (last == 1 || below(2))
+    return unary("log_softmax", y, "dim " + std::to_string(last));
+  const Shape turned = {y.shape[1], y.shape[0]};
+  Rows probabilities =
+      unary("log_softmax", inferred("transpose", y, "permutation [0, 2, 1]", turned), "dim 1");
+  return inferred("transpose", probabilities, "permutation [0, 2, 1]", y.shape);
 }
 
 //===----------------------------------------------------------------------===//
@@ -474,21 +752,39 @@ std::string Generator::loss(const Rows &y) {
   Rows labels{"%y", isOfClasses ? Shape(y.shape.begin(), y.shape.end() - 1) : y.shape};
   const std::string labelType = isOfClasses ? labels.type("i32") : labels.type();
   const std::string range = isOfClasses ? ", gpuc.range = " + std::to_string(y.shape.back()) : std::string();
-  const std::string op = isOfClasses ? "cross_entropy" : ofNumbers[below(ofNumbers.size())];
-  const std::string attributes = isOfClasses && below(2) ? " {smoothing = 0.125 : f64}" : "";
+  std::string op = isOfClasses ? "cross_entropy" : ofNumbers[below(ofNumbers.size())], operands, types, head;
+  std::string attributes = isOfClasses && below(2) ? " {smoothing = 0.125 : f64}" : "";
+  if (isOfClasses && below(2)) {
+    op = "nll";
+    attributes = below(2) ? " {ignore_index = 1 : i64}" : "";
+  }
   const std::string x = input_.substr(0, input_.find(" {")), xType = x.substr(x.find("tensor"));
+  std::swap(body_, head); // what is computed of the prediction is the loss's own
+  Rows of{"%p", y.shape};
+  if (op == "nll")
+    of = logProbabilities(of);
+  if (isOfClasses && below(2)) {
+    const Shape classes = {y.shape.back()};
+    const std::string weight = next();
+    body_ += weight + " = gpuc.constant " + (below(2) ? "0.75" : "1.5") + " : " + typeOf(classes) + "\n";
+    operands = " weight " + weight;
+    types = ", " + typeOf(classes);
+  }
+  std::swap(body_, head);
   std::string sum = "%sum", rest = below(2) ? extra(sum) : "";
   return "func.func @loss(" + input_ + ", %y: " + labelType + " {gpuc.name = \"y\"" + range +
          "}) -> (tensor<$T> {gpuc.name = \"loss_sum\"}, tensor<$T> {gpuc.name = \"count\"}) {\n" +
-         "%p = call @predict(%x) : (" + xType + ") -> " + y.type() + "\n%sum, %count = gpuc." + op +
-         " %p, %y" + attributes + " : (" + y.type() + ", " + labelType + ") -> (tensor<$T>, tensor<$T>)\n" +
-         rest + "return " + sum + ", %count : tensor<$T>, tensor<$T>\n}\n";
+         "%p = call @predict(%x) : (" + xType + ") -> " + y.type() + "\n" + head + "%sum, %count = gpuc." +
+         op + " " + of.name + ", %y" + operands + attributes + " : (" + y.type() + ", " + labelType + types +
+         ") -> (tensor<$T>, tensor<$T>)\n" + rest + "return " + sum +
+         ", %count : tensor<$T>, tensor<$T>\n}\n";
 }
 
 std::string Generator::build() {
   Rows x = start();
   for (int64_t layers = 2 + below(5); layers > 0; --layers)
     x = layer(x);
+  mayFreeze_ = false; // something is to be trained
   Rows y = linear(x.shape.size() == 2 && below(2) ? x : flat(x), 2 + below(5));
   std::string lossText = loss(y), recipe = trainingRecipe(random_);
   std::string text = "module {\n" + variables_ + "func.func @predict(" + input_ + ") -> (" + y.type() +

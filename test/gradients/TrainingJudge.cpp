@@ -9,12 +9,47 @@
 
 #include <cmath>
 #include <random>
+#include <regex>
 
 using namespace mlir;
 
 namespace gpuc::gradients {
 
 using reference::Tensor;
+
+//===----------------------------------------------------------------------===//
+// What entries are given
+//===----------------------------------------------------------------------===//
+
+static void draw(Tensor &tensor, int64_t range, std::mt19937_64 &random) {
+  for (reference::Element &element : tensor.elements) {
+    const double fraction = std::ldexp(static_cast<double>(random() >> 11), -53);
+    if (tensor.isFloat())
+      element.real = reference::rounded(2 * fraction - 1, tensor.type.getElementType());
+    else
+      element.integer = static_cast<int64_t>(fraction * static_cast<double>(range));
+  }
+}
+
+/// Numbers for an entry's arguments; of its batch all rows but one count if it `pads`.
+static std::vector<Tensor> drawArguments(func::FuncOp entry, bool pads, std::mt19937_64 &random,
+                                         int32_t &rows) {
+  std::vector<Tensor> arguments;
+  for (BlockArgument argument : entry.getArguments()) {
+    Tensor tensor(reference::typeOf(argument));
+    const bool isRows = static_cast<bool>(entry.getArgAttr(argument.getArgNumber(), "gpuc.role"));
+    if (isRows) {
+      const int64_t batch = arguments.front().shape().front();
+      rows = static_cast<int32_t>(pads && batch > 1 ? batch - 1 : batch);
+      tensor.elements[0].integer = rows;
+    } else {
+      auto range = entry.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "gpuc.range");
+      draw(tensor, range ? range.getInt() : tensor.type.getElementTypeBitWidth() == 8 ? 256 : 2, random);
+    }
+    arguments.push_back(std::move(tensor));
+  }
+  return arguments;
+}
 
 //===----------------------------------------------------------------------===//
 // One way of compiling
@@ -133,40 +168,11 @@ private:
     return okStatus();
   }
 
-  /// Numbers for an entry's arguments; of its batch all rows but one count if it `pads`.
-  std::vector<Tensor> drawArguments(func::FuncOp entry, bool pads, int32_t &rows) {
-    std::vector<Tensor> arguments;
-    for (BlockArgument argument : entry.getArguments()) {
-      Tensor tensor(reference::typeOf(argument));
-      const bool isRows = static_cast<bool>(entry.getArgAttr(argument.getArgNumber(), "gpuc.role"));
-      if (isRows) {
-        const int64_t batch = arguments.front().shape().front();
-        rows = static_cast<int32_t>(pads && batch > 1 ? batch - 1 : batch);
-        tensor.elements[0].integer = rows;
-      } else {
-        auto range = entry.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "gpuc.range");
-        draw(tensor, range ? range.getInt() : tensor.type.getElementTypeBitWidth() == 8 ? 256 : 2);
-      }
-      arguments.push_back(std::move(tensor));
-    }
-    return arguments;
-  }
-
-  void draw(Tensor &tensor, int64_t range) {
-    for (reference::Element &element : tensor.elements) {
-      const double fraction = std::ldexp(static_cast<double>(random_() >> 11), -53);
-      if (tensor.isFloat())
-        element.real = reference::rounded(2 * fraction - 1, tensor.type.getElementType());
-      else
-        element.integer = static_cast<int64_t>(fraction * static_cast<double>(range));
-    }
-  }
-
   /// From the variables that the last level has, on all levels and the reference.
   Status runEntry(StringRef name, bool pads) {
     func::FuncOp entry = reference_.entry(name);
     int32_t rows = -1;
-    std::vector<Tensor> arguments = drawArguments(entry, pads, rows);
+    std::vector<Tensor> arguments = drawArguments(entry, pads, random_, rows);
     GPUC_ASSIGN_OR_RETURN(Variables state, levels_.back().read(reference_.variables()));
     std::vector<Outcome> found;
     for (Level &level : levels_) {
@@ -236,6 +242,72 @@ Result<Verdict> judgeTraining(const std::string &text, ArrayRef<CompiledAs> ways
   }
   Result<Verdict> verdict = Judge(reference, std::move(levels), seed).run();
   return verdict.ok() ? verdict : Verdict{verdict.message(), {}};
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of the batch
+//===----------------------------------------------------------------------===//
+
+/// The recipe with its batch in so many parts, or, of so many times the rows, whole.
+static std::string cutInto(const std::string &text, int64_t microbatches, int64_t ranks, bool isWhole) {
+  static const std::regex cuts(R"(,\s*(accumulate|emulate_ranks) = \d+)"), batch(R"(batch = (\d+))");
+  std::string recipe = std::regex_replace(text.substr(text.find("gpuc.recipe")), cuts, "");
+  std::smatch found;
+  std::regex_search(recipe, found, batch);
+  const int64_t rows = std::stoll(found[1]);
+  const std::string parts = "batch = " + std::to_string(rows) +
+                            ",\n  accumulate = " + std::to_string(microbatches) +
+                            ",\n  emulate_ranks = " + std::to_string(ranks);
+  const std::string whole = "batch = " + std::to_string(rows * microbatches * ranks);
+  return text.substr(0, text.find("gpuc.recipe")) +
+         std::regex_replace(recipe, batch, isWhole ? whole : parts);
+}
+
+/// The same numbers for another module, whose types are its own.
+static Tensor retyped(const Tensor &tensor, RankedTensorType type) {
+  Tensor anew(type);
+  anew.elements = tensor.elements;
+  return anew;
+}
+
+/// What `parts` gives for an entry, of what the whole is given.
+static Result<Outcome> runParts(TrainingReference &parts, ArrayRef<Tensor> arguments,
+                                const Variables &state) {
+  func::FuncOp entry = parts.entry("train_step");
+  std::vector<Tensor> given;
+  for (auto [argument, tensor] : llvm::zip_equal(entry.getArguments(), arguments))
+    given.push_back(retyped(tensor, reference::typeOf(argument)));
+  Variables before;
+  for (const auto &[name, type] : parts.variables())
+    before[name] = retyped(state.at(name), type);
+  return parts.run("train_step", given, before);
+}
+
+Result<Verdict> judgeParts(const std::string &text, int64_t microbatches, int64_t ranks, uint64_t seed) {
+  GPUC_ASSIGN_OR_RETURN(TrainingReference parts,
+                        TrainingReference::create(cutInto(text, microbatches, ranks, /*isWhole=*/false)));
+  GPUC_ASSIGN_OR_RETURN(TrainingReference whole,
+                        TrainingReference::create(cutInto(text, microbatches, ranks, /*isWhole=*/true)));
+  std::mt19937_64 random(seed);
+  Variables first{{"seed", Tensor(whole.variables().at("seed"))}};
+  GPUC_ASSIGN_OR_RETURN(Outcome state, whole.run("init", {}, first));
+  Verdict verdict;
+  for (bool pads : {false, true}) {
+    int32_t rows = -1;
+    std::vector<Tensor> arguments = drawArguments(whole.entry("train_step"), pads, random, rows);
+    GPUC_ASSIGN_OR_RETURN(Outcome expected, whole.run("train_step", arguments, state.variables));
+    GPUC_ASSIGN_OR_RETURN(Outcome found, runParts(parts, arguments, state.variables));
+    for (const auto &[name, tensor] : expected.variables) {
+      verdict.coverage.count(tensor);
+      if (std::string difference = differenceOf(tensor, found.variables.at(name)); !difference.empty())
+        return Verdict{"parts, @" + name + ": " + difference, verdict.coverage};
+    }
+    for (auto [index, tensor] : llvm::enumerate(expected.results))
+      if (std::string difference = differenceOf(tensor, found.results[index]); !difference.empty())
+        return Verdict{"parts, result " + std::to_string(index) + ": " + difference, verdict.coverage};
+    state = std::move(expected);
+  }
+  return verdict;
 }
 
 } // namespace gpuc::gradients

@@ -30,4 +30,10 @@ struct CompiledAs {
 /// text is no module with a recipe.
 Result<Verdict> judgeTraining(const std::string &text, llvm::ArrayRef<CompiledAs> ways, uint64_t seed = 0);
 
+/// Whether two steps over so many parts of the batch, the second with a row that pads it, are those over all
+/// of it: what is drawn hangs on an element's place in the whole batch, and what is divided by is the whole's
+/// count. Both are interpreted, and equal within the tolerances of rounding. The model must know no row by
+/// another one, and its loss be a sum over rows.
+Result<Verdict> judgeParts(const std::string &text, int64_t microbatches, int64_t ranks, uint64_t seed = 0);
+
 } // namespace gpuc::gradients

@@ -5,7 +5,8 @@
 // optimizer's among them, must be what the reference interpreter makes of the expanded step within
 // 64 · ε · Σ|terms| (test/reference/RunningError.h). With --check-numerics, and with recomputation, the bits
 // must be the same. One seed of 25 is compiled at -O1 and -O2 as well, which differ from -O3 in LLVM's
-// optimizations alone: the bits must be the same.
+// optimizations alone: the bits must be the same. And two steps over parts of the batch, as the reference
+// interprets them, are those over all of it.
 //
 // A module that fails is written to a file, and the command printed that shrinks it.
 //
@@ -59,6 +60,18 @@ TEST_P(TrainingGraphTest, TrainsAsItIsMeant) {
   EXPECT_EQ(verdict->fault, "");
   covered.tight += verdict->coverage.tight;
   covered.all += verdict->coverage.all;
+}
+
+TEST_P(TrainingGraphTest, PartsAreTheBatch) {
+  if (text_.find("gpuc.batch_norm") != std::string::npos)
+    GTEST_SKIP() << "parts have means of their own";
+  if (const size_t total = text_.find("return %total,"); total != std::string::npos)
+    text_.replace(total, 14, "return %sum,"); // without what is no sum over rows
+  for (auto [microbatches, ranks] : {std::pair(2, 1), {1, 2}, {2, 2}}) {
+    Result<Verdict> verdict = judgeParts(text_, microbatches, ranks);
+    ASSERT_TRUE(verdict.ok()) << verdict.message();
+    EXPECT_EQ(verdict->fault, "") << microbatches << " microbatches on each of " << ranks << " ranks";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, TrainingGraphTest, testing::Range(0, graphCount()),
