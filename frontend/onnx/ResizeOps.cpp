@@ -1,13 +1,14 @@
 //===- ResizeOps.cpp - Resize -----------------------------------------------===//
 //
 // Resizing is linear and works along one dimension after the other. Which elements an output element is made
-// of, and with what weights, depends on extents alone and is computed here: nearest neighbours become a
-// gather, all other modes a product with a matrix [out, in]. Formulas: ONNX's documentation of Resize.
+// of, and with what weights, depends on extents alone and is computed here; Resample makes ops of it.
+// Formulas: ONNX's documentation of Resize.
 //
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Importer.h"
 #include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/Resample.h"
 #include "frontend/onnx/Upgrade.h"
 
 #include <algorithm>
@@ -26,20 +27,13 @@ struct Settings {
   bool wholeWidth = false; ///< align_corners by the extent that results, not by scale * in.
 };
 
-/// The matrix of a dimension is computed here.
+/// A dimension may need a matrix.
 constexpr int64_t kMostExtent = 8192;
 
 /// One dimension: `scale` need not be out / in exactly.
 struct Axis {
   int64_t dim = 0, in = 0, out = 0;
   double scale = 1, roiBegin = 0, roiEnd = 1;
-};
-
-/// What an output element is made of: weights[k] times element first + k, the border's beyond the border.
-struct Taps {
-  int64_t first = 0;
-  std::vector<double> weights;
-  bool outside = false; ///< tf_crop_and_resize: the extrapolation value instead.
 };
 
 /// Where output element `at` lies in the input.
@@ -71,15 +65,17 @@ double cubicKernel(double x, double a) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
+/// The nearer of `left` and the element behind it, of one that lies `ratio` in [0, 1) behind it.
+Taps nearestOf(const Settings &s, double scale, int64_t left, double ratio) {
+  const bool floors = s.nearest == "floor" || (s.nearest == kNearestOfOpset10 && scale >= 1);
+  const bool isLeft = ratio == 0 || floors || (s.nearest == "round_prefer_floor" && ratio <= 0.5) ||
+                      (s.nearest == "round_prefer_ceil" && ratio < 0.5);
+  return {isLeft ? left : left + 1, {1.0}};
+}
+
 /// Weights of the elements around one that lies `ratio` in (0, 1] behind its left neighbour. With antialias
 /// the kernel is as wide as what becomes one element.
 std::vector<double> weightsOf(const Settings &s, double scale, double ratio) {
-  if (s.mode == "nearest") {
-    const bool floors = s.nearest == "floor" || (s.nearest == kNearestOfOpset10 && scale >= 1);
-    bool left = ratio != 1 && (floors || (s.nearest == "round_prefer_floor" && ratio <= 0.5) ||
-                               (s.nearest == "round_prefer_ceil" && ratio < 0.5));
-    return {left ? 1.0 : 0.0, left ? 0.0 : 1.0};
-  }
   const double squeeze = s.antialias ? std::min(scale, 1.0) : 1, reach = s.mode == "cubic" ? 2 : 1;
   const int64_t start = static_cast<int64_t>(std::floor(-reach / squeeze)) + 1, count = 2 - 2 * start;
   std::vector<double> weights(count);
@@ -96,12 +92,12 @@ std::vector<double> weightsOf(const Settings &s, double scale, double ratio) {
 Taps tapsOf(const Settings &s, const Axis &axis, int64_t at) {
   Taps taps;
   double origin = originOf(s, axis, static_cast<double>(at));
-  if (s.mode == "nearest")
-    origin = static_cast<float>(origin); // 3 / 0.6 is 5 to PyTorch and ONNX Runtime, and no less.
+  // 3 / 0.6 is 5 to PyTorch and ONNX Runtime, and no less.
+  origin = s.mode == "nearest" ? static_cast<float>(origin) : snapped(origin);
   const double floor = std::floor(origin);
+  if (s.mode == "nearest")
+    return nearestOf(s, axis.scale, static_cast<int64_t>(floor), origin - floor);
   const bool whole = origin == floor;
-  taps.outside =
-      s.coordinates == "tf_crop_and_resize" && (origin < 0 || origin > static_cast<double>(axis.in - 1));
   taps.weights = weightsOf(s, axis.scale, whole ? 1 : origin - floor);
   const int64_t count = static_cast<int64_t>(taps.weights.size());
   taps.first = static_cast<int64_t>(floor) - (whole ? 1 : 0) - count / 2 + 1;
@@ -118,38 +114,22 @@ Taps tapsOf(const Settings &s, const Axis &axis, int64_t at) {
   return taps;
 }
 
-int64_t clampTo(int64_t at, int64_t extent) { return std::clamp<int64_t>(at, 0, extent - 1); }
-
-Tensor chooseNearest(const Tensor &x, const Axis &axis, const std::vector<Taps> &all) {
-  Shape sources;
-  for (const Taps &taps : all)
-    sources.push_back(clampTo(taps.first + (taps.weights[0] == 1 ? 0 : 1), axis.in));
-  Emitter &e = *x.emitter();
-  Tensor indices = e.constant(*fromIntegers(DataType::i64, {axis.out}, sources));
-  return e.op("gather", {x, indices}, e.attribute("dim", axis.dim));
-}
-
-Tensor multiply(const Tensor &x, const Axis &axis, const std::vector<Taps> &all) {
-  std::vector<double> matrix(axis.in * axis.out, 0.0); // [in, out]
-  for (int64_t o = 0; o < axis.out; ++o)
-    for (size_t k = 0; k < all[o].weights.size(); ++k)
-      matrix[clampTo(all[o].first + static_cast<int64_t>(k), axis.in) * axis.out + o] += all[o].weights[k];
-  return multiplyAlong(x, axis.dim, axis.out, matrix);
+/// Whether the extrapolation value stands where output element `at` would.
+bool isOutside(const Settings &s, const Axis &axis, int64_t at) {
+  const double origin = originOf(s, axis, static_cast<double>(at));
+  return s.coordinates == "tf_crop_and_resize" && (origin < 0 || origin > static_cast<double>(axis.in - 1));
 }
 
 Tensor resizeOne(const Settings &s, const Tensor &x, const Axis &axis) {
-  std::vector<Taps> all;
-  bool anyOutside = false;
-  for (int64_t o = 0; o < axis.out; ++o) {
-    all.push_back(tapsOf(s, axis, o));
-    anyOutside |= all.back().outside;
-  }
-  Tensor result = s.mode == "nearest" ? chooseNearest(x, axis, all) : multiply(x, axis, all);
-  if (!anyOutside)
-    return result;
+  std::vector<Taps> taps;
   Shape outside;
-  for (const Taps &taps : all)
-    outside.push_back(taps.outside);
+  for (int64_t o = 0; o < axis.out; ++o) {
+    taps.push_back(tapsOf(s, axis, o));
+    outside.push_back(isOutside(s, axis, o));
+  }
+  Tensor result = resample(x, axis.dim, taps);
+  if (llvm::all_of(outside, [](int64_t is) { return !is; }))
+    return result;
   Tensor mask = x.emitter()->constant(*fromIntegers(DataType::i1, {axis.out}, outside));
   return select(beside(mask, axis.dim, x.rank()), like(result, s.extrapolation), result);
 }

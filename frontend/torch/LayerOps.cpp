@@ -94,60 +94,6 @@ void lowerTransposedConvolution(OpScope &op, size_t dims) {
   op.output(reshape(result, op.shape()));
 }
 
-//===----------------------------------------------------------------------===//
-// Sizes
-//===----------------------------------------------------------------------===//
-
-/// How far apart the sources of two neighbours lie: by the factor if one is given, else by the extents.
-double stepOf(OpScope &op, size_t d, int64_t from, int64_t to) {
-  const std::vector<double> factors = op.numbers("scale_factors");
-  return d < factors.size() && !op.has("output_size") ? 1 / factors[d]
-                                                      : static_cast<double>(from) / static_cast<double>(to);
-}
-
-/// By f32, as in PyTorch: 3 times 1 / 0.6 is 5 and no less. Of twice as many each has two, whatever the
-/// factor.
-std::vector<double> nearest(int64_t from, int64_t to, double step) {
-  std::vector<double> matrix(from * to, 0);
-  const float exact = static_cast<float>(step);
-  for (int64_t i = 0; i < to; ++i) {
-    const int64_t source = to == 2 * from ? i / 2 : static_cast<int64_t>(static_cast<float>(i) * exact);
-    matrix[std::min(source, from - 1) * to + i] = 1;
-  }
-  return matrix;
-}
-
-std::vector<double> linear(int64_t from, int64_t to, double step, bool alignCorners) {
-  std::vector<double> matrix(from * to, 0);
-  if (alignCorners)
-    step = to > 1 ? static_cast<double>(from - 1) / static_cast<double>(to - 1) : 0;
-  for (int64_t i = 0; i < to; ++i) {
-    const double at = alignCorners ? static_cast<double>(i) * step
-                                   : std::max((static_cast<double>(i) + 0.5) * step - 0.5, 0.0);
-    const int64_t low = std::min(static_cast<int64_t>(at), from - 1), high = std::min(low + 1, from - 1);
-    const double part = at - static_cast<double>(low);
-    matrix[low * to + i] += 1 - part;
-    matrix[high * to + i] += part;
-  }
-  return matrix;
-}
-
-/// Each dimension by a matrix that is computed here.
-void lowerUpsample(OpScope &op, bool isLinear) {
-  Tensor x = op.tensor("input");
-  if (!x)
-    return;
-  for (int64_t dim = 2; dim < x.rank(); ++dim) {
-    const int64_t from = x.extent(dim), to = op.shape()[dim];
-    const double step = stepOf(op, dim - 2, from, to);
-    if (from != to)
-      x = onnx::multiplyAlong(x, dim, to,
-                              isLinear ? linear(from, to, step, op.flag("align_corners", false))
-                                       : nearest(from, to, step));
-  }
-  op.output(x);
-}
-
 /// Where windows of pooling lie. With ceil_mode there is more padding behind, as much as the last one needs.
 struct Windows {
   Shape kernel, strides, padding, dilation;
@@ -219,6 +165,17 @@ std::vector<double> meansOf(int64_t from, int64_t to) {
   return matrix;
 }
 
+/// Windows of one length lie side by side; others overlap.
+Tensor meansAlong(const Tensor &x, int64_t dim, int64_t to) {
+  const int64_t from = x.extent(dim);
+  if (to == 0 || from % to != 0)
+    return onnx::multiplyAlong(x, dim, to, meansOf(from, to));
+  Shape windows = x.shape();
+  windows[dim] = to;
+  windows.insert(windows.begin() + dim + 1, from / to);
+  return reduce("mean", reshape(x, windows), {dim + 1}, /*keep=*/false);
+}
+
 void lowerAdaptiveAverage(OpScope &op, int64_t dims) {
   Tensor x = op.tensor("self");
   if (!x)
@@ -227,10 +184,11 @@ void lowerAdaptiveAverage(OpScope &op, int64_t dims) {
   const bool isGlobal = std::all_of(shape.end() - dims, shape.end(), [](int64_t n) { return n == 1; });
   if (isGlobal)
     return op.output(reduce("mean", x, onnx::dimsFrom(x.rank() - dims, x.rank()), /*keep=*/true));
-  for (int64_t dim = x.rank() - dims; dim < static_cast<int64_t>(shape.size()); ++dim)
+  for (int64_t dim = x.rank() - dims; x && dim < static_cast<int64_t>(shape.size()); ++dim)
     if (x.extent(dim) != shape[dim])
-      x = onnx::multiplyAlong(x, dim, shape[dim], meansOf(x.extent(dim), shape[dim]));
-  op.output(x);
+      x = meansAlong(x, dim, shape[dim]);
+  if (x)
+    op.output(x);
 }
 
 //===----------------------------------------------------------------------===//
@@ -392,11 +350,6 @@ void addLayers(OpTable &table) {
   transposed.push_back("output_padding");
   table["conv_transpose1d.default"] = {[](OpScope &op) { lowerTransposedConvolution(op, 1); }, transposed};
   table["conv_transpose2d.input"] = {[](OpScope &op) { lowerTransposedConvolution(op, 2); }, transposed};
-  for (const char *name : {"upsample_nearest1d.vec", "upsample_nearest2d.vec"})
-    table[name] = {[](OpScope &op) { lowerUpsample(op, false); }, {"input", "output_size", "scale_factors"}};
-  for (const char *name : {"upsample_linear1d.vec", "upsample_bilinear2d.vec"})
-    table[name] = {[](OpScope &op) { lowerUpsample(op, true); },
-                   {"input", "output_size", "align_corners", "scale_factors"}};
   const std::vector<std::string> maxPool = {"self",    "kernel_size", "stride",
                                             "padding", "dilation",    "ceil_mode"};
   table["max_pool2d.default"] = {lowerMaxPool, maxPool};

@@ -23,6 +23,7 @@ const OpTable &allOps() {
     addRandom(made);
     addRecurrent(made);
     addReductions(made);
+    addResizes(made);
     addShapeOps(made);
     return made;
   }();

@@ -36,6 +36,7 @@ void addProducts(OpTable &table);
 void addRandom(OpTable &table);
 void addRecurrent(OpTable &table);
 void addReductions(OpTable &table);
+void addResizes(OpTable &table);
 void addShapeOps(OpTable &table);
 
 } // namespace gpuc::torch

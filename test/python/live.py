@@ -481,6 +481,23 @@ OPS = {
                     + (F.interpolate(a, scale_factor=2, mode="bilinear", align_corners=True) ** 2).sum(), (2, 3, 4, 6)),
     # Of 2 rows times 2.05 each comes twice; column 15 is column 15 / 0.6 = 25, which is less only in f64.
     "interpolate_by_factors": (lambda a: F.interpolate(a, scale_factor=(2.05, 0.6)) * F.interpolate(a, (4, 30)), (2, 1, 2, 50)),
+    # Whole factors, by sums of slices: borders, halves, three of two, a last group that is cut; each weighs differently.
+    "interpolate_phases": (lambda a: (F.interpolate(a, scale_factor=2, mode="bilinear") ** 2).sum()
+                           + (F.interpolate(a, scale_factor=(1, 1.5), mode="bilinear") ** 2).sum() * 2
+                           + (F.interpolate(a, scale_factor=0.5, mode="bilinear") ** 2).sum() * 3
+                           + (F.interpolate(a, (52, 64), mode="bilinear", align_corners=True) ** 2).sum() * 4
+                           + (F.interpolate(a, scale_factor=(1, 1.6), mode="nearest") ** 2).sum() * 5
+                           + (F.interpolate(a, (34, 17), mode="nearest") ** 2).sum() * 6
+                           + (F.interpolate(a, (34, 70), mode="bicubic") ** 2).sum() * 7, (1, 2, 17, 34)),
+    # Of long series by gathers.
+    "interpolate_long": (lambda a: (F.interpolate(a, 350, mode="linear", align_corners=True) ** 2).sum() + F.interpolate(a, 290)
+                         + (F.interpolate(a, scale_factor=2, mode="linear") ** 2).sum() * 2, (2, 2, 300)),
+    "interpolate_exact": (lambda a: F.interpolate(a, (7, 9), mode="nearest-exact") * F.interpolate(a, (7, 9))
+                          + F.interpolate(a, (2, 3), mode="nearest-exact").sum() + F.interpolate(a[:1, :1, :1, :1], (7, 1), mode="nearest"), (2, 3, 4, 6)),
+    "interpolate_smooth": (lambda a: (F.interpolate(a, (7, 4), mode="bilinear", antialias=True) ** 2).sum()
+                           + (F.interpolate(a, scale_factor=0.4, mode="bicubic", antialias=True) ** 2).sum() * 2
+                           + (F.interpolate(a, (3, 25), mode="bicubic", antialias=True, align_corners=True) ** 2).sum() * 3
+                           + (F.interpolate(a, (9, 7), mode="bicubic", align_corners=True) ** 2).sum() * 4, (2, 2, 13, 11)),
     "pools": (lambda a: F.max_pool2d(a, 3, 2, 1).sum() + F.avg_pool2d(a, 2).sum() * 2
               + F.avg_pool2d(a, 3, 2, 1, count_include_pad=False).sum() * 3 + F.max_pool2d(a, 3, 2, ceil_mode=True).sum(), (2, 3, 8, 8)),
     "adaptive": (lambda a: F.adaptive_avg_pool2d(a, (3, 2)).sum(1) + F.adaptive_avg_pool2d(a, 1)[0, 0, 0, 0]
