@@ -206,6 +206,23 @@ void HostKernelEmitter::forRows(Body body, int64_t by) {
   });
 }
 
+/// The kernel once for each range that a row may be in: with a concat's or a pad's operands chosen for each
+/// element, all of them would be computed for all elements.
+void HostKernelEmitter::inRowRange(Body body) {
+  if (loops_.cutGroup == HostLoops::none)
+    return body();
+  Value position = emitter_.coordinateOf(loops_.cutGroup);
+  for (Range range : loops_.rowRanges) {
+    Value isInside = arith::CmpIOp::create(builder_, arith::CmpIPredicate::ult,
+                                           arith::SubIOp::create(builder_, position, index(range.low)),
+                                           index(range.high - range.low));
+    ifHolds(isInside, [&] {
+      emitter_.setCoordinate(loops_.cutGroup, position, range);
+      body();
+    });
+  }
+}
+
 Expr maskBelow(ImplicitLocOpBuilder &builder, Value count, int64_t lanes) {
   Expr lane = laneNumbers(builder, builder.getI32Type(), lanes);
   return less(lane, splat(narrow(Expr(builder, count), builder.getI32Type()), lanes));
@@ -252,7 +269,7 @@ void HostKernelEmitter::forLanes(Value low, Value high, Range range, Body body) 
 void HostKernelEmitter::forOutputs(Body body) {
   if (!loops_.squares.empty())
     return forSquares(body);
-  forTiles([&] { forRows([&] { forLanes(body); }); });
+  forTiles([&] { forRows([&] { inRowRange([&] { forLanes(body); }); }); });
 }
 
 /// Copies init, then adds the updates in row-major order of the indices. A tile is a part of what the indices

@@ -53,6 +53,8 @@ private:
   void prefetchRow(mlir::Value row, mlir::Value left, mlir::Value right);
   /// Row by row, or the first of each `by` rows.
   void forRows(Body body, int64_t by = 1);
+  /// The part of the kernel for the range of rows that the present one is in.
+  void inRowRange(Body body);
   /// The tile's part of the lane group, range by range.
   void forLanes(Body body);
   /// From `low` to `high`, which are a multiple of the lanes apart or the end is the range's: by whole

@@ -124,8 +124,17 @@ bool HostLoops::fallsIntoSquares(const Kernel &kernel) const {
       kernel.form == Form::Reduction && along.role == Role::Ordered && along.extent <= mostOfRow &&
       llvm::count_if(kernel.groups, [](const Group &group) { return group.role == Role::Ordered; }) == 1;
   return (kernel.form == Form::Elementwise || isFolded) && along.extent % lanes == 0 &&
-         laneRanges.size() == 1 && kernel.groups[rowGroups.back()].extent % lanes == 0 &&
+         laneRanges.size() == 1 && cutGroup == none && kernel.groups[rowGroups.back()].extent % lanes == 0 &&
          rowsPerTile % lanes == 0;
+}
+
+void HostLoops::cutRows(const Kernel &kernel) {
+  for (size_t group : rowGroups)
+    if (auto ranges = rangesAlong(kernel, group, /*lanes=*/1); ranges.size() > 1) {
+      cutGroup = group;
+      rowRanges = ranges;
+      return;
+    }
 }
 
 HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
@@ -149,6 +158,8 @@ HostLoops::HostLoops(const Kernel &kernel, const HostTarget &target) {
     lanes = lanesFor(kernel, target, kernel.groups[laneGroup].extent);
     laneRanges = rangesAlong(kernel, laneGroup, lanes);
   }
+  if (kernel.form == Form::Elementwise && laneRanges.size() <= 1)
+    cutRows(kernel);
   laneExtent = chunk = laneIsParallel ? kernel.groups[laneGroup].extent : 1;
 
   bool across = readsAcross(kernel, laneGroup, rowGroups);

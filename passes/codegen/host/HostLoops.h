@@ -20,6 +20,8 @@ struct HostLoops {
   size_t laneGroup = none;             ///< The innermost group, if there is one.
   int64_t lanes = 1;                   ///< A power of two.
   llvm::SmallVector<Range> laneRanges; ///< Of the lane group: see Ranges.h.
+  size_t cutGroup = none; ///< The group of rows along which a concat or a pad changes the formula.
+  llvm::SmallVector<Range> rowRanges; ///< Of that group, likewise.
   int64_t rows = 1, rowsPerTile = 1;
   int64_t laneExtent = 1, chunk = 1; ///< Elements of the lane group, of which a tile takes `chunk`.
   int64_t tiles = 1, grain = 1;
@@ -30,6 +32,8 @@ struct HostLoops {
   HostLoops(const Kernel &kernel, const HostTarget &target);
   /// Whether there are whole squares.
   bool fallsIntoSquares(const Kernel &kernel) const;
+  /// Fills in cutGroup and rowRanges.
+  void cutRows(const Kernel &kernel);
   int64_t chunks() const { return llvm::divideCeil(laneExtent, chunk); }
 };
 

@@ -24,18 +24,22 @@ std::string tensorOf(int64_t columns) {
   return "tensor<" + std::to_string(kRows) + "x" + std::to_string(columns) + "xf32>";
 }
 
-/// The operands, each times itself, side by side in rows of their summed widths.
+/// Of as many channels.
+std::string imagesOf(int64_t channels) { return "tensor<2x" + std::to_string(channels) + "x24xf32>"; }
+
+/// The operands, each times itself, side by side in rows of their summed widths, or images of their channels.
 struct Squares {
-  explicit Squares(std::vector<int64_t> widths) : widths(std::move(widths)) {
+  explicit Squares(std::vector<int64_t> widths, std::string (*typeOf)(int64_t) = tensorOf)
+      : widths(std::move(widths)) {
     int64_t sum = std::accumulate(this->widths.begin(), this->widths.end(), int64_t(0));
-    result = tensorOf(sum);
+    result = typeOf(sum);
     std::string names, types;
     for (auto [number, width] : llvm::enumerate(this->widths)) {
       std::string n = std::to_string(number), separator = number ? ", " : "";
-      arguments.push_back(tensorOf(width));
-      body += "%s" + n + " = gpuc.mul %a" + n + ", %a" + n + " : " + tensorOf(width) + "\n";
+      arguments.push_back(typeOf(width));
+      body += "%s" + n + " = gpuc.mul %a" + n + ", %a" + n + " : " + typeOf(width) + "\n";
       names += separator + "%s" + n;
-      types += separator + tensorOf(width);
+      types += separator + typeOf(width);
     }
     body +=
         "%c = gpuc.concat " + names + " dim 1 : (" + types + ") -> " + result + "\ngpuc.yield %c : " + result;
@@ -139,6 +143,15 @@ TEST(RangesTest, WhatIsNotSplitChoosesInEachLane) {
   EXPECT_EQ(kernel.count<mlir::arith::SelectOp>(), 2 * 2);
 }
 
+TEST(RangesTest, ARowThatLiesInOneOperandComputesNoOther) {
+  EmittedKernel kernel(Squares({5, 1, 7}, imagesOf));
+  EXPECT_EQ(kernel.count<mlir::arith::MulFOp>(), 2 * 3); // a vector and the tail
+  EXPECT_EQ(kernel.count<mlir::scf::IfOp>(), 3 + 3);     // whether the row is there, whether there is a tail
+  EXPECT_EQ(kernel.count<mlir::arith::SelectOp>(), 0);
+  EmittedKernel longer(Squares(std::vector<int64_t>(9, 2), imagesOf)); // too much code
+  EXPECT_EQ(longer.count<mlir::scf::IfOp>(), 1);
+}
+
 //===----------------------------------------------------------------------===//
 // What they compute
 //===----------------------------------------------------------------------===//
@@ -179,6 +192,28 @@ TEST_P(RangesValueTest, EachElementIsThatOfItsOperandWhereverTilesAreCut) {
     EXPECT_EQ(kernel.run(arguments, /*scattered=*/true)[0].values<float>(), expected) << squares.result;
     if (expected.size() > 1'000'000)
       EXPECT_GT(kernel.schedule().tiles, 3 * kRows) << "no row is cut into tiles";
+  }
+}
+
+TEST_P(RangesValueTest, EachChannelIsThatOfItsOperand) {
+  for (const std::vector<int64_t> &widths : std::vector<std::vector<int64_t>>{
+           {5, 1, 7}, {1, 1}, {3, 0, 4}, {2, 2, 2, 2, 2, 2, 2, 2, 2}, {700, 900}}) {
+    Squares squares(widths, imagesOf);
+    TestKernel kernel(squares.arguments, {squares.result}, squares.body, target());
+    std::vector<Buffer> arguments;
+    for (auto [number, width] : llvm::enumerate(widths)) {
+      std::vector<float> values = numbers(16 * width, number); // 3 * 16 = 2 * 24
+      arguments.push_back(Buffer::of(values));
+    }
+    std::vector<float> expected;
+    for (int64_t image = 0; image < 2; ++image)
+      for (auto [operand, width] : llvm::zip_equal(arguments, widths)) {
+        auto values = operand.values<float>();
+        for (int64_t at = 0; at < width * 24; ++at)
+          expected.push_back(values[image * width * 24 + at] * values[image * width * 24 + at]);
+      }
+    EXPECT_EQ(kernel.run(arguments)[0].values<float>(), expected) << squares.result;
+    EXPECT_EQ(kernel.run(arguments, /*scattered=*/true)[0].values<float>(), expected) << squares.result;
   }
 }
 
