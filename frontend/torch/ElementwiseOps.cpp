@@ -22,9 +22,9 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 Tensor self(OpScope &op) { return op.operand("self", op.type()); }
 Tensor other(OpScope &op) { return op.operand("other", op.type()); }
 
-Tensor scaledOther(OpScope &op) {
+Tensor timesAlpha(OpScope &op, const Tensor &x) {
   const double alpha = op.number("alpha", 1);
-  return alpha == 1 ? other(op) : other(op) * alpha;
+  return alpha == 1 ? x : x * alpha;
 }
 
 template <const char *name> void lowerUnary(OpScope &op) { op.output(unary(name, self(op))); }
@@ -36,7 +36,8 @@ void lowerMul(OpScope &op) {
 }
 
 void lowerAdd(OpScope &op) {
-  op.output(op.type() == DataType::i1 ? binary("or", self(op), other(op)) : self(op) + scaledOther(op));
+  op.output(op.type() == DataType::i1 ? binary("or", self(op), other(op))
+                                      : self(op) + timesAlpha(op, other(op)));
 }
 
 Tensor truncated(const Tensor &x) { return select(compare("lt", x, 0), unary("ceil", x), unary("floor", x)); }
@@ -226,10 +227,10 @@ template <Tensor (*function)(const Tensor &)> void addFunction(OpTable &table, c
 void addArithmetic(OpTable &table) {
   for (const char *overload : {".Tensor", ".Scalar"}) {
     table[std::string("add") + overload] = {lowerAdd, {"self", "other", "alpha"}};
-    table[std::string("sub") + overload] = {[](OpScope &op) { op.output(self(op) - scaledOther(op)); },
-                                            {"self", "other", "alpha"}};
-    table[std::string("rsub") + overload] = {[](OpScope &op) { op.output(other(op) - self(op)); },
-                                             {"self", "other"}};
+    table[std::string("sub") + overload] = {
+        [](OpScope &op) { op.output(self(op) - timesAlpha(op, other(op))); }, {"self", "other", "alpha"}};
+    table[std::string("rsub") + overload] = {
+        [](OpScope &op) { op.output(other(op) - timesAlpha(op, self(op))); }, {"self", "other", "alpha"}};
     table[std::string("mul") + overload] = {lowerMul, {"self", "other"}};
     table[std::string("div") + overload] = {lowerDiv, {"self", "other"}};
   }

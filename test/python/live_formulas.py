@@ -540,6 +540,28 @@ class Values(Case):
 
         self.trains(body, torch.tensor([3, 1, 0, 2, 7, 1, 4, 5]))
 
+    def test_pictures_of_another_size(self):
+        """By all that an element covers."""
+
+        def body(net, h):
+            pictures = h.view(2, 1, 4, 8)
+            sizes = [{"size": (3, 5)}, {"size": (7, 3)}, {"size": (1, 9)}, {"scale_factor": (0.6, 1.7)}, {"scale_factor": 0.6, "recompute_scale_factor": True}]
+            ways = [(mode, aligned) for mode in ("bilinear", "bicubic") for aligned in (False, True)]
+            parts = [F.interpolate(pictures, mode=mode, align_corners=aligned, antialias=True, **size) for mode, aligned in ways for size in sizes]
+            return sum((each * torch.arange(each.numel()).double().cos().view(each.shape)).square().mean() for each in parts)
+
+        self.trains(body)
+
+    def test_within_vmap(self):
+        """What a layer is of each row; and what is subtracted the other way round, times a number."""
+
+        def body(net, h):
+            rows = torch.vmap(lambda row: row.softmax(0) + row.view(2, 4).log_softmax(1).view(8) + F.layer_norm(row, (8,)))(h)
+            groups = torch.vmap(lambda row: F.group_norm(row.view(1, 4, 2), 2))(h)
+            return (rows * h.detach()).sum() + groups.square().sin().sum() + torch.rsub(h, h.sin(), alpha=2).square().mean() + torch.rsub(h, 3, alpha=2).sum()
+
+        self.trains(body)
+
     def test_masks_that_are_constants(self):
         """Made in forward() or kept beside it: what they choose is known, and so is how many that are."""
 

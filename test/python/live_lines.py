@@ -67,7 +67,7 @@ class Lines(unittest.TestCase):
     def test_many_that_are_not_there(self):
         """A line each, and what is wrong in it."""
         for body, text in {
-            "self.fc(x + F.grid_sample(x[None, None, None], torch.zeros(1, 1, 1, 1, 3)).sum())": "grid_sampler_3d.default is not supported: grid_sample is there for pictures",
+            "self.fc(x + F.fractional_max_pool2d(x[None], 2, output_size=2).sum())": "fractional_max_pool2d.default is not supported: write it by ops",
             "self.fc((x * 1j).tan().imag)": "tan of complex numbers is not supported: write it by their real and imaginary parts",
             "self.fc(x) * torch.ones(3, dtype=torch.int16)": "torch.int16 is an element type that gpuc does not have: cast it, .to(torch.int32)",
             "self.fc(x) * torch.linalg.svd(x)[1].sum()": "_linalg_svd.default is not supported: its steps hang on values: compute it outside",

@@ -78,6 +78,19 @@ class Volumes(Case):
 
         self.trains(body)
 
+    def test_samples(self):
+        """Between elements, at them, and beyond the border, by each way to go on there."""
+
+        def body(net, h):
+            volumes = h.view(2, 2, 4, 2, 2)
+            points = (h.reshape(-1)[:54].view(2, 3, 1, 3, 3) * 3).sin() * 1.6
+            theta = h.reshape(-1)[:24].view(2, 3, 4)
+            parts = [F.grid_sample(volumes, points, mode, beyond, aligned)
+                     for mode in ("bilinear", "nearest") for beyond in ("zeros", "border", "reflection") for aligned in (False, True)]  # fmt: skip
+            return seen([*parts, F.grid_sample(volumes, F.affine_grid(theta, (2, 2, 3, 2, 2), align_corners=False), align_corners=False)])
+
+        self.trains(body)
+
     def test_a_network(self):
         """What segments volumes: down, up again, and what stands beside."""
 

@@ -10,7 +10,6 @@ CURES = {
     ("linalg_lstsq",): "of full rank torch.linalg.solve(a.mT @ a, a.mT @ b) is the solution",
     ("linalg_lu", "lu_unpack", "ormqr", "_linalg_det", "_linalg_slogdet", "linalg_inv", "_linalg_solve", "linalg_cholesky", "cholesky", "triangular_solve",
      "linalg_solve", "linalg_qr", "linalg_householder"): "torch.linalg has det, slogdet, inv, solve, cholesky and qr of matrices of up to 32 rows",
-    ("grid_sampler_3d",): "grid_sample is there for pictures, of four dimensions",
     ("_to_sparse", "sparse", "_sparse", "to_sparse"): "tensors are dense: leave it out, or .to_dense()",
     ("segment_reduce",): "torch.zeros(…).index_add(0, segment_of_each_row, x) sums segments, scatter_reduce reduces them",
     ("_linear_cross_entropy",): "F.cross_entropy(F.linear(x, weight), target) is the same",

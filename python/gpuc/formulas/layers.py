@@ -7,8 +7,9 @@ from torch.nn import functional as F
 from gpuc.formulas.reductions import largest_by_index
 from gpuc.formulas.table import FORMULAS, aten, formula
 
-# Which PyTorch takes apart, and leaves whole where it exports.
-FORMULAS[aten.grid_sampler_2d.default] = decomposition_table[aten.grid_sampler_2d.default]
+# Which PyTorch takes apart, and leaves whole where it exports; and what torch.vmap makes of layers that the compiler knows.
+for each in (aten.grid_sampler_2d, aten._softmax, aten._log_softmax, aten.native_layer_norm, aten.native_group_norm):
+    FORMULAS[each.default] = decomposition_table[each.default]
 
 
 @formula(aten.adaptive_max_pool2d.default)
