@@ -179,8 +179,8 @@ class Kept:
             if isinstance(owner, Made):
                 raise Error(f"{what} has another forward(), other layers, parameters or hooks than when the step was compiled: compile again, or put back what it had")
             what = f"{what} holds something else than" if isinstance(owner, Contents) else f"{what} is {now!r}, and was {before!r}"
-            raise Error(f"{what} when the step was compiled: compile again, or set it back; what is to change from step to step is a buffer, "
-                        "register_buffer(…), or an input")  # fmt: skip
+            raise Error(f"{what} when the step was compiled: compile again, or set it back; what is to change from step to step is an input, "
+                        "or a buffer, register_buffer(…), that no branch, mask or size hangs on")  # fmt: skip
         return self.accept(entry)
 
     def accept(self, entry):

@@ -597,6 +597,64 @@ class Values(Case):
         with self.assertRaisesRegex(gpuc.Error, "The shape of the mask .*3, 3.* does not match the shape of the indexed tensor .*8, 8"):
             self.trains(lambda net, h: h[torch.ones(3, 3, dtype=torch.bool)].mean())
 
+    def test_buffers_that_decide(self):
+        """Flags, masks and graphs, which a pass leaves as they are: who changes one is told."""
+
+        def make(body, **buffers):
+            torch.manual_seed(0)
+            net = Net(body).double()
+            for name, buffer in buffers.items():
+                net.register_buffer(name, buffer)
+            return net, (torch.randn(8, 6).double(),)
+
+        def chosen(net, h):
+            if not net.is_ready:
+                return h.sum() * torch.nan
+            edges = net.edges[:, net.edges[0] != net.edges[1]]
+            return (h[:, net.kept].sin().sum() + (h[edges[0]] * h[edges[1]]).sum()) / net.count.item()
+
+        buffers = {"is_ready": torch.tensor(True), "kept": torch.arange(8) % 3 > 0, "edges": torch.tensor([[0, 1, 2, 3], [1, 1, 0, 5]]), "count": torch.tensor(3.0)}
+        for name in buffers:
+            net, batch = make(chosen, **{name: buffer.clone() for name, buffer in buffers.items()})
+            eager = copy.deepcopy(net)
+            step = gpuc.compile(net, None, torch.optim.SGD(net.parameters(), lr=1e-4), batch)
+            for ours, theirs in zip([step(*batch) for _ in range(3)], eager_losses(eager, None, torch.optim.SGD(eager.parameters(), lr=1e-4), batch, 3)):
+                self.assertAlmostEqual(ours, theirs, delta=1e-10)
+            getattr(net, name).view(-1)[0] = getattr(net, name).view(-1)[0] == 0
+            with self.assertRaisesRegex(gpuc.Error, f"{__file__}:[0-9]+: a tensor that is read there holds something else"):
+                step.evaluate([batch])
+
+    def test_buffers_that_decide_and_are_written(self):
+        """Before or behind, by themselves or by a view, or as another tensor; but not where the first pass alone did."""
+
+        def counts(net, h, write):
+            if net.steps < 3:
+                h = 2 * h
+            write(net)
+            return (h * 2 if net.steps < 5 else h).sum()
+
+        def assigned(net):
+            net.steps = net.steps + 1
+
+        for write in (lambda net: net.steps.add_(1), lambda net: net.steps.view(-1).mul_(2), assigned):
+            net = Net(lambda net, h, write=write: counts(net, h, write)).double()
+            net.register_buffer("steps", torch.tensor(1))
+            with self.assertRaisesRegex(gpuc.Error, f"{__file__}:[0-9]+: hangs on the value of a buffer that the forward pass itself changes"):
+                gpuc.compile(net, None, "sgd:lr=0.1", (torch.randn(8, 6).double(),))
+
+        def first(net, h):
+            if not net.is_ready:
+                net.queue[0, :8] = h.mean(0)
+                net.is_ready.fill_(True)
+            return (h - net.queue[0, :8]).square().sum()
+
+        net, batch = Net(first).double(), (torch.randn(8, 6).double(),)
+        net.register_buffer("is_ready", torch.tensor(False))
+        with self.assertRaisesRegex(gpuc.Error, "or, if its first pass alone goes another way, call the module once before"):
+            gpuc.compile(net, None, "sgd:lr=0", batch)
+        net(*batch)
+        self.assertAlmostEqual(gpuc.compile(net, None, "sgd:lr=0", batch)(*batch), net(*batch).item(), delta=1e-10)
+
     def test_a_mask_that_is_kept_is_looked_at(self):
         """Who changes it is told; and what a module counts is found, though its passes ask for values."""
         kept = torch.arange(8) % 3 > 0

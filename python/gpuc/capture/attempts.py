@@ -1,12 +1,14 @@
 """How often a module is captured: once, and again where the first pass shows that it has what a second one takes into account."""
 
 import torch
+from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
+from gpuc.capture.functional import storage_of, written_by
 from gpuc.capture.one_pass import capture_pass, held, quietly
 from gpuc.capture.reasons import hangs_on_a_value
 from gpuc.contents import is_dense
-from gpuc.errors import Error
+from gpuc.errors import Error, Problem, refuse
 from gpuc.formulas import Choices, ComplexNumbers, KnownMasks
 
 
@@ -37,8 +39,9 @@ def capture_whole(module, args, kwargs, rules):
 
 
 def capture_with_choices(module, args, kwargs, rules):
-    masks = KnownMasks()
+    masks = KnownMasks(module)
     program = capture_with_its_own(module, args, kwargs, rules, Choices(), masks)
+    check_buffers(program, module, masks)
     rules.has_masks |= masks.is_used
     rules.read_by_masks += masks.read
     return program
@@ -57,10 +60,11 @@ def capture_with_masks(module, args, kwargs, rules):
             if not hangs_on_a_value(error):
                 raise
             fault = error
-    masks = KnownMasks()
+    masks = KnownMasks(module)
     try:
         with quietly():
             known = capture_with_its_own(module, args, kwargs, rules, masks)
+        check_buffers(known, module, masks)
     except Exception as error:
         if rules.has_masks or (masks.is_used and not hangs_on_a_value(error)):
             raise
@@ -70,6 +74,26 @@ def capture_with_masks(module, args, kwargs, rules):
     rules.has_masks |= masks.is_used
     rules.read_by_masks += masks.read
     return known
+
+
+def check_buffers(program, module, masks):
+    """One that a pass writes is another one in the next, which would be captured otherwise."""
+    buffers = dict(module.named_buffers(remove_duplicate=False))
+    kinds = {spec.arg.name: buffers.get(spec.target) for spec in program.graph_signature.input_specs if spec.kind == InputKind.BUFFER}
+    for node in program.graph.nodes:
+        for written in written_by(node):
+            buffer = kinds.get(by_memory(program.graph, written))
+            if id(buffer) in masks.used_buffers:
+                _, file, line = next(each for each in masks.read if each[0] is buffer)
+                refuse([Problem("hangs on the value of a buffer that the forward pass itself changes, and a compiled step is the same each time: "
+                                "choose by torch.where, or, if its first pass alone goes another way, call the module once before", "", file, line)])  # fmt: skip
+
+
+def by_memory(graph, written):
+    """The name of the input whose memory that is."""
+    place = storage_of(written.meta["val"])
+    return next((node.name for node in graph.nodes if node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor)
+                 and storage_of(node.meta["val"]) == place), None)  # fmt: skip
 
 
 def has_complex(program):

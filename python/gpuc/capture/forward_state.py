@@ -6,6 +6,7 @@ data has to be the same, with the same numbers among its arguments, and with no 
 """
 
 import contextlib
+import functools
 import random
 import sys
 import traceback
@@ -222,7 +223,8 @@ def run_without_numbers(module, args, kwargs, fake, expected=None):
     # By its name a layer would be the same one in another's place. Who reads a parameter from a list reads the tensor itself.
     given = [(f"own {id(own[name])}", each) for name, each in named.items()] + [(f"own {id(each)}", each) for each in own.values()]
     given += [(f"input {number}", each) for number, each in enumerate(pytree.tree_leaves((args, kwargs)))]
-    for within in ([], [KnownMasks], [Choices, KnownMasks]):
+    known = functools.partial(KnownMasks, module)
+    for within in ([], [known], [Choices, known]):
         found = Pass(given, expected)
         try:
             with fake, found, contextlib.ExitStack() as modes:

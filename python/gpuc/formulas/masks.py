@@ -1,7 +1,8 @@
 """Masks that hang on constants alone, as `~torch.eye(n).bool()` does: what they choose is known before a step runs, and has a shape.
 
 torch.export computes without numbers. What a module makes of numbers alone is noted here, op by op, and computed when a mask of it is an
-index, or Python asks for it: x[mask] becomes x[i, j].
+index, or Python asks for it: x[mask] becomes x[i, j]. A buffer that a pass leaves as it is counts as such a number: a graph, a flag. Who
+changes it behind the step is told, as of a constant.
 """
 
 import contextlib
@@ -51,10 +52,14 @@ class Made:
 
 
 class KnownMasks(TorchFunctionMode):
-    def __init__(self):
+    def __init__(self, root=None):
         super().__init__()
+        # While a module is captured other tensors are in the places of these.
+        self.buffers = [(buffer, module._buffers, name) for module in (root.modules() if root else ()) for name, buffer in module._buffers.items()
+                        if buffer is not None and (buffer.numel() == 1 or not buffer.is_floating_point())]  # fmt: skip
         self.made = {}  # By the identity of a tensor: that, and how it is made.
         self.written = {}  # By its identity: one that is real, and is no more what it was.
+        self.used_buffers = {}  # By identity: those that have made a difference.
         self.is_used, self.read = False, []  # Tensors that forward() has not made: (tensor, file, line).
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
@@ -97,8 +102,22 @@ class KnownMasks(TorchFunctionMode):
         """How a tensor is made. One of a real value is what it is, but a parameter, which is trained."""
         if id(tensor) in self.made:
             return self.made[id(tensor)][1]
+        if (buffer := self.buffer_of(tensor)) is not None:
+            return Made(lambda: self.noted(buffer), (), {})
         is_real = type(tensor) is torch.Tensor and not tensor.requires_grad and id(tensor) not in self.written
         return Made(lambda: tensor, (), {}) if is_real else None
+
+    def buffer_of(self, tensor):
+        """What it is, if this pass has not written it so far."""
+        if id(tensor) in self.written:
+            return None
+        return next((buffer for buffer, store, name in self.buffers if store.get(name) is tensor), None)
+
+    def noted(self, buffer):
+        """For it to be looked at from then on."""
+        self.used_buffers[id(buffer)] = buffer
+        self.read.append((buffer, *user_line("".join(traceback.format_stack()))))
+        return buffer.detach()
 
     def note(self, function, args, kwargs, out, made):
         if is_write(getattr(function, "__name__", "")) or "out" in kwargs:
@@ -122,7 +141,7 @@ class KnownMasks(TorchFunctionMode):
             return None
         with as_outside(), torch.no_grad():
             found = made.value()
-        if id(tensor) not in self.made:
+        if id(tensor) not in self.made and self.buffer_of(tensor) is None:
             self.read.append((tensor, *user_line("".join(traceback.format_stack()))))
         return found
 
