@@ -578,7 +578,10 @@ class Values(Case):
             scores = (h @ h.T)[~torch.eye(len(h), dtype=torch.bool)].view(len(h), -1).logsumexp(1)
             if written(8).any():
                 scores = scores * h[kept, 1:3].mean() + h[None, ..., kept].std()
-            return (h[i] * h[j]).sum() / int(mask.sum()) + scores.sum() + h[pairs[:, 0]].mean() + (h @ h)[written(8)].std() + torch.masked_select(h, kept).sin().sum()
+            less = h.clone()
+            less[kept] -= h[:5].sin()
+            less[written(8)] *= 2
+            return less.square().mean() + (h[i] * h[j]).sum() / int(mask.sum()) + scores.sum() + h[pairs[:, 0]].mean() + (h @ h)[written(8)].std() + torch.masked_select(h, kept).sin().sum()
 
         self.trains(body)
 

@@ -65,6 +65,10 @@ class KnownMasks(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         made = self.described(function, args, kwargs)
+        if function is torch.Tensor.__setitem__ and isinstance(args[2], torch.Tensor) and args[2].dim() > 0:
+            index = self.index_of_places(*args[:2])
+            self.is_used |= index is not None
+            args = args if index is None else (args[0], index, args[2])
         out = self.chosen(function, args, kwargs)
         if out is None:
             out = function(*args, **kwargs)
@@ -163,6 +167,11 @@ class KnownMasks(TorchFunctionMode):
         return None
 
     def indexed(self, tensor, index):
+        index = self.index_of_places(tensor, index)
+        return None if index is None else tensor[index]
+
+    def index_of_places(self, tensor, index):
+        """The index by numbers in the place of masks, if it has some, and all of them are known."""
         whole = index if isinstance(index, tuple) else (index,)
         known = [self.value(each) if is_mask(each) else each for each in whole]
         if not any(map(is_mask, whole)) or any(each is None and is_mask(given) for each, given in zip(known, whole)):
@@ -171,7 +180,7 @@ class KnownMasks(TorchFunctionMode):
             return None
         with as_outside():
             torch.zeros((), dtype=torch.bool).expand(tensor.shape)[tuple(known)]  # Or it says what does not fit.
-        return tensor[tuple(own for each in known for own in (places_of(each) if is_mask(each) else [each]))]
+        return tuple(own for each in known for own in (places_of(each) if is_mask(each) else [each]))
 
     def selected(self, input, mask):
         known = self.value(mask)
