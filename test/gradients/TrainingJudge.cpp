@@ -259,8 +259,10 @@ static std::string cutInto(const std::string &text, int64_t microbatches, int64_
                             ",\n  accumulate = " + std::to_string(microbatches) +
                             ",\n  emulate_ranks = " + std::to_string(ranks);
   const std::string whole = "batch = " + std::to_string(rows * microbatches * ranks);
+  // A scale of gradients needs the count of all parts before the first of them.
+  const std::string scale = text.size() % 2 ? ",\n  loss_scale = static(scale = 64.0)" : "";
   return text.substr(0, text.find("gpuc.recipe")) +
-         std::regex_replace(recipe, batch, isWhole ? whole : parts);
+         std::regex_replace(recipe, batch, (isWhole ? whole : parts) + scale);
 }
 
 /// The same numbers for another module, whose types are its own.
