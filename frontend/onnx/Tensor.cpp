@@ -148,8 +148,12 @@ Tensor broadcastTo(const Tensor &x, const Shape &shape) {
   // What only gains dimensions of extent 1 is another view of the same elements.
   ArrayRef<int64_t> extents = shape;
   if (llvm::all_of(extents.drop_back(from.size()), [](int64_t extent) { return extent == 1; }) &&
-      extents.take_back(from.size()) == ArrayRef(from))
-    return reshape(x, shape);
+      extents.take_back(from.size()) == ArrayRef(from)) {
+    Tensor view = reshape(x, shape);
+    if (view && x.emitter()->marksRepetitions)
+      view.value().getDefiningOp()->setAttr(kRepeatsAttr, x.emitter()->builder.getUnitAttr());
+    return view;
+  }
   Tensor dense = reshape(x, repetition->kept);
   Emitter &emitter = *x.emitter();
   return emitter.op("broadcast", {dense}, emitter.attribute("dims", repetition->dims),

@@ -52,6 +52,9 @@ bool isAbsurd(mlir::Type type);
 /// Erases what nothing uses any more in the function's body, the last op first.
 void eraseUnused(mlir::Block &body);
 
+/// On a reshape that stands for a repetition, where Emitter::marksRepetitions.
+inline constexpr llvm::StringLiteral kRepeatsAttr = "repeats";
+
 /// Adds ops to a module, and keeps the first error since takeError().
 class Emitter {
 public:
@@ -87,6 +90,7 @@ public:
   Tensor constant(llvm::ArrayRef<int64_t> shape, const HostTensor &number);
 
   mlir::OpBuilder &builder;
+  bool marksRepetitions = false; ///< For whoever removes the marks.
   mlir::Location location = builder.getUnknownLoc();
 
 private:

@@ -28,6 +28,7 @@ class Lowering {
 public:
   explicit Lowering(const Graph &graph)
       : graph_(graph), context_(MLIRContext::Threading::DISABLED), builder_(&context_), emitter_(builder_) {
+    emitter_.marksRepetitions = true; // markRows() asks
     context_.loadDialect<ir::GpucDialect, func::FuncDialect>();
     module_ = ModuleOp::create(NameLoc::get(builder_.getStringAttr(graph.name)));
     for (const onnx::HostTensorPtr &constant : graph.constants)
@@ -43,6 +44,7 @@ public:
     addRecipe();
     if (!out_.problems.empty())
       return std::move(out_);
+    module_->walk([](ir::ReshapeOp op) { op->removeAttr(onnx::kRepeatsAttr); });
     // Behind the marks of rows, which the functions that this makes have then, too.
     for (auto function : llvm::make_early_inc_range(module_->getOps<func::FuncOp>()))
       expandGradients(function);

@@ -8,6 +8,7 @@
 #include "frontend/torch/RowPlaces.h"
 
 #include "dialects/gpuc/GpucOps.h"
+#include "frontend/onnx/Tensor.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -91,7 +92,11 @@ Place forward(OpOperand &operand, Value result, RowPlace place, int64_t batch) {
 /// From a result of an op to an operand.
 Place backward(OpOperand &operand, Value result, RowPlace place, int64_t batch) {
   return llvm::TypeSwitch<Operation *, Place>(operand.getOwner())
-      .Case([&](ir::ReshapeOp) { return reshaped(place, shapeOf(result), shapeOf(operand.get()), batch); })
+      .Case([&](ir::ReshapeOp op) { // of a single row what is repeated has as many elements
+        return op->hasAttr(onnx::kRepeatsAttr)
+                   ? std::nullopt
+                   : reshaped(place, shapeOf(result), shapeOf(operand.get()), batch);
+      })
       .Case([&](ir::TransposeOp op) { return atDim(place, op.getPermutation()[place.dim]); })
       .Case([&](ir::BroadcastOp op) -> Place {
         const auto *found = llvm::find(op.getDims(), place.dim);
@@ -103,10 +108,28 @@ Place backward(OpOperand &operand, Value result, RowPlace place, int64_t batch) 
         return isKept(op, operand, place.dim) ? sameDim(place, result, operand.get()) : std::nullopt;
       })
       .Default([&](Operation *op) {
-        return op->hasTrait<ir::Pointwise>() || op->getNumOperands() == 1
-                   ? sameDim(place, result, operand.get())
-                   : std::nullopt;
+        const bool keepsDims =
+            op->hasTrait<ir::Pointwise>() || isa<ir::ConcatOp>(op) || op->getNumOperands() == 1;
+        return keepsDims ? sameDim(place, result, operand.get()) : std::nullopt;
       });
+}
+
+/// A loss has a target for each prediction, or a label for each row of them: these dimensions lead both.
+Place besideInLoss(RowPlace place, Value from, Value to) {
+  ArrayRef<int64_t> shape = shapeOf(from), other = shapeOf(to);
+  const size_t count = place.dim + 1;
+  return other.size() >= count && shape.take_front(count) == other.take_front(count) ? Place(place)
+                                                                                     : std::nullopt;
+}
+
+void followBesideInLoss(Operation &op, RowPlaces &places) {
+  for (Value from : op.getOperands())
+    if (auto found = places.find(from); found != places.end()) {
+      const RowPlace place = found->second;
+      for (Value to : op.getOperands())
+        if (Place beside = besideInLoss(place, from, to))
+          places.try_emplace(to, *beside);
+    }
 }
 
 } // namespace
@@ -125,7 +148,9 @@ void followRows(Block &block, int64_t batch, RowPlaces &places) {
 }
 
 void followRowsBack(Block &block, int64_t batch, RowPlaces &places) {
-  for (Operation &op : llvm::reverse(block.without_terminator()))
+  for (Operation &op : llvm::reverse(block.without_terminator())) {
+    if (isa<ir::LossOpInterface>(op))
+      followBesideInLoss(op, places);
     for (Value result : op.getResults()) {
       auto found = places.find(result);
       if (found == places.end())
@@ -135,6 +160,7 @@ void followRowsBack(Block &block, int64_t batch, RowPlaces &places) {
         if (Place place = backward(operand, result, from, batch))
           places.try_emplace(operand.get(), *place);
     }
+  }
 }
 
 } // namespace gpuc::torch

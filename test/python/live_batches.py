@@ -184,23 +184,34 @@ class Parts(Batches):
             tokens = x.reshape(-1, 3)
             return (tokens + torch.rand_like(tokens)).view(x.shape)
 
-        def drawn(noised, count):
+        def beside(x):
+            tokens = x.reshape(-1, 3)
+            return torch.cat([tokens, torch.rand(tokens.shape[0], 1).double()], 1)[:, 1:].reshape(x.shape)
+
+        def drawn(noised, loss, count):
             """A number of each row, by what it gets."""
-            step = gpuc.compile(Noised(noised), nn.L1Loss(reduction="sum"), "sgd:lr=0", (self.x, self.x), accumulate=count)
+            step = gpuc.compile(Noised(noised), loss, "sgd:lr=0", (self.x, self.x), accumulate=count)
             found = []
             for row in range(ROWS):
                 far, near = torch.zeros(2, ROWS, 6).double()
                 far[row] = -1
                 torch.from_dlpack(step.variable("step")).zero_()
-                found.append(step(far, near))
+                found.append(step(far, -far if noised is beside else near))
             return found
 
-        for noised in (time_first, flat):
-            whole, parts = drawn(noised, 1), drawn(noised, 4)
-            self.assertEqual(len({round(each, 9) for each in parts}), ROWS)
-            if noised is flat:
-                for ours, theirs in zip(parts, whole):
-                    self.assertAlmostEqual(ours, theirs, delta=1e-12)
+        distance = nn.L1Loss(reduction="sum")
+        of_noise = lambda out, _: F.l1_loss(-out.reshape(-1, 3), torch.rand(out.numel() // 3, 3).double(), reduction="sum")  # noqa: E731
+        for noised, loss in (time_first, distance), (flat, distance), (beside, distance), (lambda x: x, of_noise):
+            whole = drawn(noised, loss, 1)
+            for count in 4, ROWS:
+                parts = drawn(noised, loss, count)
+                self.assertEqual(len({round(each, 9) for each in parts}), ROWS)
+                if noised is not time_first:
+                    for ours, theirs in zip(parts, whole):
+                        self.assertAlmostEqual(ours, theirs, delta=1e-12)
+        # What is repeated over the rows is the same for all of them, also where a part has one alone.
+        alike = drawn(lambda x: x + torch.rand(6).double(), distance, ROWS)
+        self.assertEqual(len({round(each, 9) for each in alike}), 1)
 
     def test_parts_are_evaluated_and_predict(self):
         net, step = self.compiled(accumulate=4)
