@@ -65,8 +65,8 @@ inline constexpr int64_t kChannelsRoundBytes = 2 << 20;
 /// Rows of the sums of one tile, and of the filter packed at once.
 inline constexpr int64_t kChannelsSumRows = 512, kChannelsFilterRows = 144;
 
-/// So many taps are known at once.
-inline constexpr int64_t kMostChannelsTaps = 64;
+/// So many taps are known at once, of groups side by side fewer.
+inline constexpr int64_t kMostChannelsTaps = 128, kMostJoinedTaps = 64;
 
 /// The most channels up to `most` that do not begin or end amid a vector of others: whole vectors, or a part
 /// of one that it is a multiple of.
@@ -212,7 +212,8 @@ constexpr int64_t sourceOf(const ConvAxis& axis, ConvKind kind, int64_t at, int6
 /// Whether it can be cut so.
 constexpr bool fitsChannels(const ConvShape& s) {
   constexpr int64_t kMostStride = 16, kMostPixels = 16384;
-  return std::max(s.inputPixels(), s.outputPixels()) <= kMostPixels && s.taps() <= kMostChannelsTaps &&
+  return std::max(s.inputPixels(), s.outputPixels()) <= kMostPixels &&
+         s.taps() <= (joinedGroups(s) > 1 ? kMostJoinedTaps : kMostChannelsTaps) &&
          s.width.input + s.width.stride <= kChannelsSumRows && s.width.output <= kChannelsSumRows &&
          s.height.stride <= kMostStride && s.width.stride <= kMostStride;
 }

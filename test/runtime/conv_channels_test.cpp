@@ -179,6 +179,13 @@ TEST(ConvChannels, WidePadding) {
   checkAll(makeShape(2, 32, 33, axis(3, 2, 2, 4, 3), axis(2, 3, 2, 3, 3)), 51);
 }
 
+// As a capsule network has them, and as many as there may be.
+TEST(ConvChannels, ManyTaps) {
+  checkAll(makeShape(3, 40, 33, axis(20, 9, 2), axis(19, 9, 2)), 52);
+  checkAll(makeShape(2, 33, 32, axis(9, 8, 1, 4, 3), axis(12, 16, 1, 8, 7)), 53);  // 128
+  EXPECT_FALSE(fitsMethod(makeShape(2, 33, 32, axis(9, 3, 1, 1, 1), axis(45, 43, 1, 21, 21)), kMethod));
+}
+
 TEST(ConvChannels, RandomShapes) {
   std::mt19937_64 random(9);
   auto upTo = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most)); };
@@ -240,6 +247,7 @@ TEST(ConvChannels, GroupsSideBySide) {
   checkJoined(makeShape(2, 40, 40, axis(15, 5, 2, 2, 2), axis(14, 7, 3, 3, 3), 5), 72);
   checkJoined(makeShape(2, 24, 24, axis(11, 3, 2, 2, 1, 2), axis(12, 4, 2, 5, 4), 6), 73);
   checkJoined(makeShape(2, 32, 32, axis(9, 8, 1, 3, 4), axis(9, 8, 1, 4, 3), 4), 74);  // 64 taps
+  EXPECT_FALSE(fitsMethod(makeShape(2, 32, 32, axis(9, 8, 1, 3, 4), axis(14, 9, 1, 4, 4), 4), kMethod));
   ConvShape rounds = makeShape(9, 128, 128, same(33, 2), same(35, 2), 16);
   checkJoined(rounds, 75);
   ASSERT_TRUE(countWindows(rounds));

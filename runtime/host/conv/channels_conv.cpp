@@ -72,7 +72,7 @@ class ChannelsTile {
   /// The same of x's cotangent from groups side by side: each of a group's outputs has its filter of all
   /// inputs in their lanes.
   void packJoinedFilter(const S* filter) {
-    constexpr int64_t kMostRow = 8 * kMostChannelsTaps;
+    constexpr int64_t kMostRow = 8 * kMostJoinedTaps;
     const int64_t inputs = cut_.met, taps = problem_.shape.taps();
     T row[kMostRow];
     for (int64_t result = 0; result < results_; ++result) {
