@@ -277,7 +277,7 @@ def written_by(node):
     if node.op != "call_function":
         return []
     if node.target is aten.batch_norm.default:
-        return node.args[3:5] if node.args[5] else []
+        return [each for each in node.args[3:5] if each is not None] if node.args[5] else []
     return node.args[:1] if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable else []
 
 
