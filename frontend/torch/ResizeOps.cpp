@@ -20,6 +20,7 @@ struct Axis {
   int64_t from = 0, to = 0;
   double step = 1;
   bool alignCorners = false;
+  bool isF64 = false, isOneChannel = false;
 };
 
 /// By the factor if one is given, else by the extents.
@@ -39,18 +40,22 @@ double placeOf(const Axis &axis, int64_t at) {
   return onnx::snapped(axis.alignCorners ? place * axis.step : (place + 0.5) * axis.step - 0.5);
 }
 
-/// By f32, as in PyTorch: 3 times 1 / 0.6 is 5 and no less. Of twice as many each has two, whatever the
-/// factor.
+/// As PyTorch, the last step by f32: 3 times 1 / 0.6 is 5 and no less.
+int64_t floorOf(const Axis &axis, double at) {
+  const double place = axis.isF64 ? at * axis.step : at * static_cast<double>(static_cast<float>(axis.step));
+  return static_cast<int64_t>(static_cast<float>(place));
+}
+
+/// Of one channel, which PyTorch takes for channels-last, twice as many are two of each, whatever the factor.
 Taps nearest(const Axis &axis, int64_t at) {
-  if (axis.to == 2 * axis.from)
+  if (axis.isOneChannel && axis.to == 2 * axis.from)
     return {at / 2, {1.0}};
-  return {static_cast<int64_t>(static_cast<float>(at) * static_cast<float>(axis.step)), {1.0}};
+  return {floorOf(axis, static_cast<double>(at)), {1.0}};
 }
 
 /// The element in which the middle lies.
 Taps nearestExact(const Axis &axis, int64_t at) {
-  const float middle = static_cast<float>(at) + 0.5F;
-  return {static_cast<int64_t>(middle * static_cast<float>(axis.step)), {1.0}};
+  return {floorOf(axis, static_cast<double>(at) + 0.5), {1.0}};
 }
 
 Taps linear(const Axis &axis, int64_t at) {
@@ -105,6 +110,8 @@ template <Taps (*tapsOf)(const Axis &, int64_t)> void lowerResize(OpScope &op) {
   const bool alignCorners = op.flag("align_corners", false);
   for (int64_t dim = x ? x.rank() - 1 : 0; x && dim >= 2; --dim) {
     Axis axis = {x.extent(dim), op.shape()[dim], 1, alignCorners};
+    axis.isF64 = x.type() == DataType::f64;
+    axis.isOneChannel = x.rank() > 3 && x.extent(1) == 1;
     if (axis.from == axis.to)
       continue;
     if (!alignCorners)
