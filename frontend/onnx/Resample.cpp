@@ -18,9 +18,9 @@ using namespace llvm;
 namespace gpuc::onnx {
 namespace {
 
-/// Sums of shorter rows take longer than a matrix, those along the last dimension, whose phases alternate,
-/// twice as long.
-constexpr int64_t kLeastRow = 16;
+/// A matrix of fewer elements a column takes less than sums, for each phase; along the last dimension, where
+/// phases alternate, of twice as many. Sums of shorter rows take longer, too.
+constexpr int64_t kLeastColumn = 8, kLeastRow = 16;
 /// A matrix of more elements a column takes longer than gathers.
 constexpr int64_t kMostOfMatrix = 256;
 constexpr int64_t kMostPhases = 8;
@@ -177,11 +177,12 @@ size_t tapsIn(ArrayRef<Taps> taps) {
   return count;
 }
 
-/// Whether the sums of phases go along rows that fill vectors.
-bool hasRows(const Tensor &x, int64_t dim) {
-  if (dim + 1 == x.rank())
-    return x.extent(dim) >= 2 * kLeastRow;
-  return countOf(x.shape(), dim + 1, x.rank()) >= kLeastRow;
+/// Whether sums take less than a matrix.
+bool paysByPhases(const Tensor &x, int64_t dim, ArrayRef<Taps> taps, Period period) {
+  const bool isLast = dim + 1 == x.rank();
+  return x.extent(dim) >= (isLast ? 2 : 1) * kLeastColumn * period.phases &&
+         (isLast || countOf(x.shape(), dim + 1, x.rank()) >= kLeastRow) &&
+         tapsIn(taps.take_front(period.phases)) <= kMostTaps;
 }
 
 } // namespace
@@ -191,16 +192,19 @@ double snapped(double at) {
   return std::fabs(at - whole) < kRounding ? whole : at;
 }
 
+bool takesSlices(const Tensor &x, int64_t dim, const std::vector<Taps> &taps) {
+  const std::optional<Period> period = periodOf(taps);
+  return period && (llvm::all_of(taps, isPick) || paysByPhases(x, dim, taps, *period));
+}
+
 Tensor resample(const Tensor &x, int64_t dim, const std::vector<Taps> &taps) {
   if (!x)
     return {};
   const bool arePicks = llvm::all_of(taps, isPick);
   if (arePicks && x.extent(dim) == 1)
     return repeat(x, dim, static_cast<int64_t>(taps.size()));
-  const std::optional<Period> period = periodOf(taps);
-  if (period &&
-      (arePicks || (hasRows(x, dim) && tapsIn(ArrayRef(taps).take_front(period->phases)) <= kMostTaps)))
-    return byPhases(x, dim, taps, *period);
+  if (takesSlices(x, dim, taps))
+    return byPhases(x, dim, taps, *periodOf(taps));
   const size_t most = std::max_element(taps.begin(), taps.end(), [](const Taps &lhs, const Taps &rhs) {
                         return lhs.weights.size() < rhs.weights.size();
                       })->weights.size();

@@ -21,4 +21,7 @@ double snapped(double at);
 /// by slices and sums; else by a matrix, or, of long dimensions, by gathers. Integers: of weights of 1 alone.
 Tensor resample(const Tensor &x, int64_t dim, const std::vector<Taps> &taps);
 
+/// Whether resample does so by slices, which is quickest behind what it does by a matrix.
+bool takesSlices(const Tensor &x, int64_t dim, const std::vector<Taps> &taps);
+
 } // namespace gpuc::onnx

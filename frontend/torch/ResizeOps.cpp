@@ -104,27 +104,39 @@ Taps antialiasedCubic(const Axis &axis, int64_t at) {
   return antialiased(axis, at, 2, [](double distance) { return keys(distance, -0.5); });
 }
 
-/// The last dimension first: then those before it have longer rows.
+Axis axisOf(OpScope &op, const Tensor &x, int64_t dim) {
+  Axis axis = {x.extent(dim), op.shape()[dim], 0, op.flag("align_corners", false)};
+  axis.isF64 = x.type() == DataType::f64;
+  axis.isOneChannel = x.rank() > 3 && x.extent(1) == 1;
+  if (!axis.alignCorners)
+    axis.step = stepOf(op, dim - 2, axis.from, axis.to);
+  else if (axis.to > 1)
+    axis.step = static_cast<double>(axis.from - 1) / static_cast<double>(axis.to - 1);
+  return axis;
+}
+
+struct Resizing {
+  int64_t dim = 0;
+  std::vector<Taps> taps;
+};
+
+/// By matrices first, while there is little to multiply; by slices the last dimension first, since those
+/// before it have longer rows then.
 template <Taps (*tapsOf)(const Axis &, int64_t)> void lowerResize(OpScope &op) {
   Tensor x = op.tensor(op.has("input") ? "input" : "self");
-  const bool alignCorners = op.flag("align_corners", false);
-  for (int64_t dim = x ? x.rank() - 1 : 0; x && dim >= 2; --dim) {
-    Axis axis = {x.extent(dim), op.shape()[dim], 1, alignCorners};
-    axis.isF64 = x.type() == DataType::f64;
-    axis.isOneChannel = x.rank() > 3 && x.extent(1) == 1;
+  std::vector<Resizing> byMatrix, bySlices;
+  for (int64_t dim = 2; x && dim < x.rank(); ++dim) {
+    const Axis axis = axisOf(op, x, dim);
     if (axis.from == axis.to)
       continue;
-    if (!alignCorners)
-      axis.step = stepOf(op, dim - 2, axis.from, axis.to);
-    else if (axis.to > 1)
-      axis.step = static_cast<double>(axis.from - 1) / static_cast<double>(axis.to - 1);
-    else
-      axis.step = 0;
-    std::vector<Taps> taps;
+    Resizing each = {dim, {}};
     for (int64_t at = 0; at < axis.to; ++at)
-      taps.push_back(tapsOf(axis, at));
-    x = onnx::resample(x, dim, taps);
+      each.taps.push_back(tapsOf(axis, at));
+    (onnx::takesSlices(x, dim, each.taps) ? bySlices : byMatrix).push_back(std::move(each));
   }
+  byMatrix.insert(byMatrix.end(), bySlices.rbegin(), bySlices.rend());
+  for (const Resizing &each : byMatrix)
+    x = onnx::resample(x, each.dim, each.taps);
   if (x)
     op.output(x);
 }
