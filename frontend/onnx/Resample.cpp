@@ -88,6 +88,8 @@ Tensor sumOf(const Tensor &x, int64_t dim, const Taps &taps, int64_t step, int64
       continue;
     const int64_t start = taps.first + static_cast<int64_t>(k);
     Tensor part = slice(x, dim, start, start + (count - 1) * step + 1, step);
+    if (!part)
+      return {};
     part = isPick(taps) ? part : part * taps.weights[k];
     sum = sum ? sum + part : part;
   }
@@ -96,6 +98,8 @@ Tensor sumOf(const Tensor &x, int64_t dim, const Taps &taps, int64_t step, int64
 
 /// The phases' elements in turn along `dim`.
 Tensor interleave(ArrayRef<Tensor> phases, int64_t dim) {
+  if (!llvm::all_of(phases, [](const Tensor &phase) { return bool(phase); }))
+    return {};
   Shape wide = phases[0].shape(), shape = wide;
   wide.insert(wide.begin() + dim + 1, 1);
   SmallVector<Tensor> parts;
@@ -107,6 +111,8 @@ Tensor interleave(ArrayRef<Tensor> phases, int64_t dim) {
 
 /// Each element so often, one after another.
 Tensor repeat(const Tensor &x, int64_t dim, int64_t times) {
+  if (!x)
+    return {};
   Shape wide = x.shape(), shape = wide;
   wide.insert(wide.begin() + dim + 1, 1);
   Tensor split = reshape(x, wide);
@@ -126,6 +132,8 @@ Tensor byPhases(const Tensor &x, int64_t dim, ArrayRef<Taps> taps, Period period
                     phase.first + (count - 1) * period.step + static_cast<int64_t>(phase.weights.size()) - 1);
   }
   Tensor wide = extended(x, dim, before, last - (x.extent(dim) - 1));
+  if (!wide)
+    return {};
   SmallVector<Tensor> sums;
   for (Taps &phase : phases) {
     phase.first += before;
