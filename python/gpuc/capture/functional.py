@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 
 from gpuc import _compiler
 from gpuc.formulas import FORMULAS
+from gpuc.formulas.experts import take_others
 
 aten = torch.ops.aten
 WITHOUT_WRITING = {}  # By an op that writes: the one that does not, or None.
@@ -34,6 +35,7 @@ class Rules:
 
     @functools.cached_property
     def table(self):
+        take_others()
         table = torch.export.default_decompositions().items()
         return {**{op: rule for op, rule in table if name_of(op) not in self.known}, **FORMULAS}
 
@@ -149,7 +151,9 @@ def is_simple(node, constants):
     if node.target is operator.getitem:
         constants.update({node} if node.args[0] in constants else ())
         return True
-    if not isinstance(node.target, torch._ops.OpOverload) or node.target.namespace != "aten" or not all(map(is_dense, values_of(node))):
+    if not isinstance(node.target, torch._ops.OpOverload) or not all(map(is_dense, values_of(node))):
+        return False
+    if node.target.namespace != "aten" and node.target not in FORMULAS:
         return False
     if node.target is aten.batch_norm.default:
         return is_simple_batch_norm(node)

@@ -2,7 +2,7 @@
 
 import contextlib
 
-from gpuc.formulas import draws, functions, layers, linear_algebra, order, places, reductions, samples, volumes  # noqa: F401
+from gpuc.formulas import chosen_places, draws, experts, functions, layers, linear_algebra, order, places, reductions, samples, volumes  # noqa: F401
 from gpuc.formulas.alignments import known_alignments
 from gpuc.formulas.choices import Choices
 from gpuc.formulas.complex_numbers import ComplexNumbers

@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from gpuc.capture.custom_gradients import refuse_here
-from gpuc.formulas.masks import SELECTS, is_mask
+from gpuc.formulas.masks import PLACES, SELECTS, WHERE, is_mask
 from gpuc.formulas.named import name_of
 from gpuc.formulas.stand_ins import StandIn
 
@@ -33,10 +33,16 @@ class Choice:
     """A mask as it was when it chose, [all]; which is the user's, and how often that had been written."""
 
     def __init__(self, given):
-        self.given, self.version, self.mask = given, given._version, given.flatten().clone()
+        is_number = given.dtype != torch.bool  # Of which those count that are not 0.
+        self.given, self.version, self.mask = given, given._version, given.flatten() != 0 if is_number else given.flatten().clone()
 
     def is_of(self, mask):
         return (mask is self.given and mask._version == self.version) or (self.given._version == self.version and are_alike(mask, self.given))
+
+    def is_like(self, other):
+        if self.given is other.given:
+            return self.version == other.version
+        return other.given._version == other.version and self.is_of(other.given)
 
 
 # What masks are made by: whoever writes `labels != -100` twice has one mask.
@@ -117,6 +123,8 @@ class Choices(TorchFunctionMode):
             return choose(*args)
         if function in SELECTS:
             return selected(*args, **kwargs)
+        if function in PLACES or (function in WHERE and len(args) == 1 and not kwargs):
+            return FUNCTIONS["nonzero"](function, *args, **{"as_tuple": function in WHERE, **kwargs})
         if any(isinstance(each, Chosen) for each in pytree.tree_leaves((args, kwargs))):
             return Chosen.applied(function, args, kwargs)
         out = function(*args, **kwargs)
@@ -128,7 +136,11 @@ class Choices(TorchFunctionMode):
 def choose(tensor, mask):
     if mask.shape != tensor.shape[: mask.dim()]:
         raise IndexError(f"The shape of the mask {list(mask.shape)} does not match the shape of the indexed tensor {list(tensor.shape)}")
-    rows, like = tensor.flatten(0, mask.dim() - 1), Choice(mask)
+    return of_first(tensor.flatten(0, mask.dim() - 1), Choice(mask))
+
+
+def of_first(rows, like):
+    """With the first that is chosen in the place of those that are not."""
     first = rows.index_select(0, like.mask.to(torch.int32).argmax().unsqueeze(0))
     return Chosen(torch.where(beside(rows, like.mask), rows, first), like)
 
@@ -141,7 +153,7 @@ def selected(input, mask):
 def chosen_of(args, kwargs):
     """The rows of all that are among the arguments, and of which mask they are."""
     found = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, Chosen)]
-    if not all(each.like.is_of(found[0].like.given) for each in found):
+    if not all(each.like.is_like(found[0].like) for each in found):
         refuse_here("puts together what two masks choose: choose both by the same variable, or use torch.where")
     return found[0]
 
@@ -199,6 +211,8 @@ def within_rows(function, input, *args, **kwargs):
 @function("getitem")
 def getitem(function, input, index):
     whole = index if isinstance(index, tuple) else (index,)
+    if any(isinstance(each, Chosen) for each in whole):
+        return FUNCTIONS["taken"](input, whole)
     if not isinstance(input, Chosen) or not (whole[0] is Ellipsis or whole[0] == slice(None)) or any(isinstance(each, (torch.Tensor, Chosen)) for each in whole):
         refuse_here(f"takes some of the rows that a mask chooses: {CURE}")
     if whole[0] is Ellipsis and len(whole) > input.rows.dim():
@@ -206,9 +220,9 @@ def getitem(function, input, index):
     return Chosen(input.rows[index], input.like)
 
 
-@function("unsqueeze", "squeeze")
+@function("unsqueeze")
 def unsqueeze(function, input, dim):
-    if function.__name__ == "squeeze" or dim % (input.rows.dim() + 1) == 0:
+    if dim % (input.rows.dim() + 1) == 0:
         along(input, dim)
     return Chosen(function(input.rows, dim), input.like)
 
@@ -333,6 +347,8 @@ def loss_of_classes(function, input, target, weight=None, size_average=None, ign
 @function("setitem", "index_put", "index_put_")
 def put_back(function, tensor, index, value, *rest):
     index = index[0] if isinstance(index, (tuple, list)) and len(index) == 1 else index
+    if any(isinstance(each, Chosen) for each in (index if isinstance(index, (tuple, list)) else [index])):
+        return FUNCTIONS["put"](function, tensor, index, value, *rest)
     if isinstance(tensor, Chosen) or not isinstance(value, Chosen) or not value.like.is_of(index) or rest:
         refuse_here(f"writes rows that a mask chooses to others: {CURE}")
     rows = value.rows.to(tensor.dtype).expand(value.rows.shape[0], *tensor.shape[index.dim() :]).view(tensor.shape)

@@ -1,0 +1,108 @@
+"""Where a mask of data is true (gpuc/formulas/chosen_places.py), and experts (experts.py), next to eager PyTorch. By a Python with torch."""
+
+import copy
+import unittest
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import gpuc
+from live_formulas import Case
+from modules import eager_losses
+
+
+def routed(h):
+    """Of each row two experts, how much each counts, and by expert where it is meant: [4, 2, rows]."""
+    weights, experts = h[:, :4].softmax(1).topk(2)
+    return weights, experts, F.one_hot(experts, 4).permute(2, 1, 0)
+
+
+class Places(Case):
+    def test_experts_that_add_their_rows(self):
+        """As mixtures of experts are written."""
+
+        def body(net, h):
+            weights, experts, masks = routed(h)
+            twice, once, lifted = torch.zeros_like(h), torch.zeros_like(h), torch.zeros_like(h)
+            for number in range(4):
+                which, row = torch.where(masks[number])
+                twice.index_add_(0, row, (h[row] * (number + 1)).tanh() * weights[row, which, None])
+                own = h[None, row].reshape(-1, 8).sin() * weights[row, which].unsqueeze(-1)
+                lifted = lifted.index_add(0, row, own.to(lifted.dtype), alpha=2)
+                row, which = torch.where(experts == number)
+                once[row] += weights[row, which, None] * F.linear(h[row], h[:5]).cos().sum(1, keepdim=True)
+            return twice.square().sum() + once.square().mean() + (lifted * h).sum()
+
+        self.trains(body)
+
+    def test_rows_by_places_of_one_mask(self):
+        def body(net, h, labels):
+            places = (labels > 0).nonzero().squeeze(-1)
+            again, (pairs, columns) = torch.nonzero(labels > 0, as_tuple=True)[0], (h > 0.1).nonzero().unbind(1)
+            out, added, copied = torch.zeros_like(h), torch.ones_like(h), h.clone()
+            out[places] = h[places].tanh() + labels[places].unsqueeze(1)
+            added.scatter_add_(0, places.view(-1, 1).expand(-1, 8), torch.index_select(h, 0, places) * 3)
+            copied.index_copy_(0, again, torch.cat([h[again][:, 4:], h[again][:, :4]], 1))
+            inside = torch.zeros_like(h)
+            inside[pairs, columns] = h[pairs, columns] ** 2
+            longer = torch.zeros(11, 8, dtype=h.dtype).index_add(0, places + 2, h[places])
+            longer[labels[places] + 2] = h.sin()[places].detach() * h[places]
+            found = sum((each * torch.arange(1, each.numel() + 1).view(each.shape)).square().mean() for each in (out, added, copied, inside, longer))
+            return found + F.embedding(labels[places], h).sum() + h[places].flatten(1).view(-1, 2, 4).squeeze().amax(2).sum() + h[places, 1].mean()
+
+        self.trains(body, torch.tensor([3, -1, 0, 2, 7, 1, -1, 5]))
+
+    def test_of_places_that_come_twice_the_last_is_written(self):
+        """Which PyTorch calls undefined: its gradient is that of all."""
+
+        def body(net, h):
+            row, column = torch.where(h > 0)
+            out, narrow, known = torch.zeros_like(h), torch.zeros(8, dtype=h.dtype), h.detach()
+            out[row] = known[row] * (column + 1).unsqueeze(1)
+            narrow[column] = known[row, column]
+            return (out * h).mean() + (narrow * h).mean()
+
+        self.trains(body)
+
+    def test_what_is_refused(self):
+        for body, text in (
+            (lambda h: h[torch.where(h[:, 0] > 0)[0], 2:3][:2], "takes some of the rows that a mask chooses"),
+            (lambda h: h[:, torch.where(h[0] > 0)[0]], r"takes what stands where a mask is true by other indices, too: move those dimensions .*transpose"),
+            (lambda h: h[torch.where(h[:, 0] > 0)[0]].view(2, -1), "view of rows that a mask chooses, but of each by itself"),
+            (lambda h: h[None, torch.where(h[:, 0] > 0)[0]] * 2, r"computes with x\[None, i\], where a mask chooses i: leave None out|mul of x"),
+            (lambda h: torch.cat([h[torch.where(h[:, 0] > 0)[0]], h]), "cat of rows that a mask chooses, and of others"),
+            (lambda h: torch.zeros_like(h).index_add(1, torch.where(h[:, 0] > 0)[0], h), "adds rows that a mask chooses to others"),
+        ):
+            with self.assertRaisesRegex(gpuc.Error, f"{__file__}:[0-9]+: {text}"):
+                self.trains(lambda net, h, body=body: body(h).sum())
+
+
+class Grouped(nn.Module):
+    """Rows by expert, each with a matrix of its own."""
+
+    def __init__(self, count):
+        super().__init__()
+        self.experts = nn.Parameter(torch.randn(count, 8, 16) / 4)
+
+    def forward(self, x, ends):
+        return F.grouped_mm(x, self.experts, offs=ends)
+
+
+class Experts(unittest.TestCase):
+    def test_grouped_products(self):
+        """Of few experts, and of many. No row is left out, and some experts have none."""
+        for count in (4, 40):
+            torch.manual_seed(0)
+            net, ends = Grouped(count), torch.linspace(0, 12, count).round().to(torch.int32)
+            batch = (torch.randn(12, 8), ends, torch.randn(12, 16))
+            eager = copy.deepcopy(net)
+            step = gpuc.compile(net, F.mse_loss, torch.optim.SGD(net.parameters(), lr=1.0), batch)
+            losses = [step(*batch) for _ in range(3)]
+            for ours, theirs in zip(losses, eager_losses(eager, F.mse_loss, torch.optim.SGD(eager.parameters(), lr=1.0), batch, 3)):
+                self.assertAlmostEqual(ours, theirs, delta=1e-5)
+            self.assertTrue(torch.allclose(net.experts, eager.experts, rtol=0, atol=1e-5))
+
+
+if __name__ == "__main__":
+    unittest.main()
