@@ -7,6 +7,8 @@
 docs/python.md says what is supported.
 """
 
+import sys
+
 from gpuc.errors import Error, Problem, RangeError
 from gpuc.plan import Evaluation, Plan, load
 from gpuc.ranks import rank, world_size
@@ -23,4 +25,8 @@ def compile(net, loss, optimizer, example, **options):
         if name not in OPTIONS:
             raise Error(f"'{name}' is no option of gpuc.compile: there are {', '.join(OPTIONS)}")
     with alone():
-        return compile_step(net, loss, optimizer, example, **options)
+        try:
+            return compile_step(net, loss, optimizer, example, **options)
+        except Error as error:
+            error.__suppress_context__ = not sys.flags.dev_mode  # What it was found by says nothing to who wrote the module.
+            raise

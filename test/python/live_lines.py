@@ -10,6 +10,7 @@ import pathlib
 import re
 import sys
 import tempfile
+import traceback
 import unittest
 import warnings
 
@@ -218,11 +219,23 @@ class Lines(unittest.TestCase):
         trace = f'  File "/user/model.py", line 7, in forward\n  File "{contextlib.__file__}", line 105, in inner\n'
         self.assertEqual(user_line(trace), ("/user/model.py", 7))
 
+    def test_what_torch_said_is_left_out(self):
+        """Of a traceback, unless Python is told to say all."""
+
+        class Asks(nn.Linear):
+            def forward(self, x):
+                return super().forward(x) if x.sum() > 0 else x
+
+        with self.assertRaises(gpuc.Error) as raised:
+            gpuc.compile(Asks(3, 3), nn.MSELoss(), "sgd:lr=1", (torch.ones(2, 3), torch.ones(2, 3)))
+        self.assertIsNotNone(raised.exception.__context__)
+        self.assertEqual("During handling of" in "".join(traceback.format_exception(raised.exception)), sys.flags.dev_mode)
+
     def test_what_hangs_on_values(self):
         """Shapes and numbers that are known when the step runs, and not before."""
         shape, known = "has a shape that hangs on a tensor's value", "hangs on a tensor's value, which a compiled step does not know: "
         for body, text in {
-            "self.fc(x)[torch.nonzero(x[:, 0])[:, 0]].sum() + self.fc(x)": shape,
+            "self.fc(x)[torch.nonzero(x[:, 0])[1:, 0]].sum() + self.fc(x)": "takes some of the rows that a mask chooses",
             "torch.masked_select(self.fc(x), self.fc(x) > 0).sort()[0].sum() + self.fc(x)": "sort of rows that a mask chooses",
             "self.fc(x) * torch.unique(x).sum()": f"{shape}, and a compiled step has fixed shapes: number the groups",
             "self.fc(x) * torch.bincount(x[:, 0].long().abs())[0]": f"{shape}, and a compiled step has fixed shapes: of k classes",

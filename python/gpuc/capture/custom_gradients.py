@@ -143,7 +143,8 @@ def are_close(found, expected):
         return given is None or not bool(given.any())
     largest = max(found.abs().max(), expected.abs().max()) if found.numel() else 0
     tolerance = torch.finfo(found.dtype).eps ** 0.5
-    return found.shape == expected.shape and torch.allclose(found, expected, rtol=tolerance, atol=float(tolerance * largest), equal_nan=True)
+    distance = float((tolerance * torch.as_tensor(largest)).nan_to_num(0, 0))
+    return found.shape == expected.shape and torch.allclose(found, expected, rtol=tolerance, atol=distance, equal_nan=True)
 
 
 @contextlib.contextmanager
