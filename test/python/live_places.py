@@ -1,4 +1,4 @@
-"""Where a mask of data is true (gpuc/formulas/chosen_places.py), and experts (experts.py), next to eager PyTorch. By a Python with torch."""
+"""Where a mask of data is true (gpuc/formulas/chosen_places.py, whether_any.py), and experts (experts.py), next to eager PyTorch. By a Python with torch."""
 
 import copy
 import unittest
@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import gpuc
-from live_formulas import Case
+from live_formulas import Case, Net
 from modules import eager_losses
 
 
@@ -75,6 +75,76 @@ class Places(Case):
             (lambda h: torch.zeros_like(h).index_add(1, torch.where(h[:, 0] > 0)[0], h), "adds rows that a mask chooses to others"),
         ):
             with self.assertRaisesRegex(gpuc.Error, f"{__file__}:[0-9]+: {text}"):
+                self.trains(lambda net, h, body=body: body(h).sum())
+
+
+class Whether(Case):
+    """Masks that are asked whether they choose some rows."""
+
+    def test_where_it_makes_no_difference(self):
+        def body(net, h):
+            weights, experts, masks = routed(h)
+            out = torch.zeros_like(h)
+            for number in range(4):
+                which, row = torch.where(masks[number])
+                if row.numel() > 0:
+                    out.index_add_(0, row, h[row].tanh() * weights[row, which, None])
+                far = (experts[:, 0] == number).nonzero().squeeze(-1)
+                if far.shape[0] == 0 or far.size(0) < 1:
+                    continue
+                out[far] += h[far].cos()
+            for number in range(4):
+                large = h[:, number] > 0.5
+                if large.sum() > 0:
+                    out = out + h[large].sum() * 0.01
+                own = (experts == number).any(-1)
+                if not own.any():
+                    continue
+                out[own] = out[own] + h[own].sin() * (number + 1)
+            return out.square().mean()
+
+        self.trains(body)
+        # What is tried is the example. Here are rows of which no expert but one has any.
+        torch.manual_seed(0)
+        net, one, other = Net(body).double(), torch.randn(8, 6).double(), torch.full((8, 6), 3.0).double()
+        eager = copy.deepcopy(net)
+        step = gpuc.compile(net, None, "sgd:lr=0", one)
+        for batch in (other, one, -other):
+            self.assertAlmostEqual(step(batch), eager(batch).item(), delta=1e-12)
+
+    def test_where_it_makes_one(self):
+        """Which is found by emptied masks: the example has rows of each."""
+
+        def one_or_other(h, mask):
+            return h[mask].sum() if mask.any() else h.sum()
+
+        def a_mean(h, mask):
+            return h.sum() + h[mask].mean() if mask.any() else h.sum()
+
+        def as_many_as_there_are(h, mask):
+            found, terms = 0, 0
+            for each in (mask, ~mask):
+                if each.any():
+                    found, terms = found + h[each].sum(), terms + 1
+            return found / max(terms, 1)
+
+        def by_its_places(h, mask):
+            rows = torch.where(mask)[0]
+            return h[rows].sum() if rows.numel() != 0 else h.sum()
+
+        for body in (one_or_other, a_mean, as_many_as_there_are, by_its_places):
+            with self.assertRaisesRegex(gpuc.Error, f"{__file__}:[0-9]+: asks whether a mask chooses some rows, and a compiled step, which does not, would"):
+                self.trains(lambda net, h, body=body: body(h, h[:, 0] > 0))
+
+    def test_other_questions(self):
+        for body, text in (
+            (lambda h: h[torch.where(h[:, 0] > 0)[0]].sum() if torch.where(h[:, 0] > 0)[0].numel() > 2 else h, "asks for the number of rows"),
+            (lambda h: h * torch.where(h[:, 0] > 0)[0].shape[0], "asks for the number of rows"),
+            (lambda h: torch.zeros(torch.where(h[:, 0] > 0)[0].numel(), 2) + h.sum(), "has a shape that hangs on"),
+            (lambda h: h if h[h[:, 0] > 0].shape[0] > 0 else h, "asks for the number of rows"),
+            (lambda h: h if (h[:, 0] > 0).sum() > 3 else 2 * h, "which way is taken hangs on a tensor's value"),
+        ):
+            with self.assertRaisesRegex(gpuc.Error, f"{__file__}:[0-9]+: .*{text}"):
                 self.trains(lambda net, h, body=body: body(h).sum())
 
 

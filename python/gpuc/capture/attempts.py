@@ -4,12 +4,14 @@ import torch
 from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
+from gpuc.capture.forward_state import Attributes, same_random
 from gpuc.capture.functional import storage_of, written_by
 from gpuc.capture.one_pass import capture_pass, held, quietly
 from gpuc.capture.reasons import hangs_on_a_value
 from gpuc.contents import is_dense
 from gpuc.errors import Error, Problem, refuse
 from gpuc.formulas import Choices, ComplexNumbers, KnownMasks
+from gpuc.formulas.whether_any import DIFFERS, makes_no_difference
 
 
 def capture_whole(module, args, kwargs, rules):
@@ -40,11 +42,20 @@ def capture_whole(module, args, kwargs, rules):
 
 def capture_with_choices(module, args, kwargs, rules):
     masks = KnownMasks(module)
-    program = capture_with_its_own(module, args, kwargs, rules, Choices(), masks)
+    choices = Choices()
+    program = capture_with_its_own(module, args, kwargs, rules, choices, masks)
     check_buffers(program, module, masks)
+    check_asked(module, args, kwargs, choices.asked)
     rules.has_masks |= masks.is_used
     rules.read_by_masks += masks.read
     return program
+
+
+def check_asked(module, args, kwargs, lines):
+    """A step goes one way, as if there were some of each: who goes the other one with none has to mean the same."""
+    with Attributes(module), same_random():
+        if lines and not makes_no_difference(module, args, kwargs, lines):
+            refuse([Problem(DIFFERS, "", *lines[0])])
 
 
 def capture_with_masks(module, args, kwargs, rules):

@@ -13,9 +13,10 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from gpuc.capture.custom_gradients import refuse_here
-from gpuc.formulas.masks import PLACES, SELECTS, WHERE, is_mask
+from gpuc.formulas.masks import SELECTS, WHERE, is_mask
 from gpuc.formulas.named import name_of
 from gpuc.formulas.stand_ins import StandIn
+from gpuc.formulas.whether_any import Count, Whether, asks_places, line_here, refuse_count
 
 FUNCTIONS = {}  # By name: of what has chosen rows.
 CURE = "use torch.where, or multiply by the mask"
@@ -97,19 +98,27 @@ class Chosen(StandIn):
 
     @property
     def shape(self):
-        refuse_shape()
+        return self.count(), *self.rows.shape[1:]
+
+    def size(self, dim=None):
+        return self.shape if dim is None else self.shape[dim]
+
+    def numel(self):
+        return self.count()
+
+    nelement = numel
+
+    def count(self):
+        """Of places one may ask whether there are some."""
+        refuse_count()
 
     def dim(self):
         return self.rows.dim()
 
     def refused(self, *_, **__):
-        refuse_shape()
+        refuse_count()
 
-    size = numel = nelement = tolist = item = __len__ = __iter__ = __bool__ = refused
-
-
-def refuse_shape():
-    refuse_here("asks for the number of rows that a mask chooses, which hangs on values, and a compiled step has fixed shapes: count them by mask.sum()")
+    tolist = item = __len__ = __iter__ = __bool__ = refused
 
 
 ARITHMETIC = "add radd sub rsub mul rmul truediv rtruediv rdiv floordiv mod pow rpow neg abs and or xor invert eq ne lt le gt ge".split()
@@ -117,19 +126,27 @@ Chosen.add_operators([*ARITHMETIC, "getitem", "matmul"])
 
 
 class Choices(TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.whether, self.asked = Whether(), []  # Lines that ask whether there are some.
+
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if asked := self.whether.answer(function, args):
+            self.asked.append(line_here())
+            return asked[0]
         if function is torch.Tensor.__getitem__ and is_mask(args[1]) and type(args[0]) is not Chosen:
             return choose(*args)
         if function in SELECTS:
             return selected(*args, **kwargs)
-        if function in PLACES or (function in WHERE and len(args) == 1 and not kwargs):
-            return FUNCTIONS["nonzero"](function, *args, **{"as_tuple": function in WHERE, **kwargs})
+        if asks_places(function, args, kwargs):
+            return FUNCTIONS["nonzero"](function, *args, **{"as_tuple": function in WHERE, **kwargs}, counted=Count(self.asked, line_here()))
         if any(isinstance(each, Chosen) for each in pytree.tree_leaves((args, kwargs))):
             return Chosen.applied(function, args, kwargs)
         out = function(*args, **kwargs)
         if name_of(function) in MAKERS and isinstance(out, torch.Tensor):
             out.made = Made(function, args, kwargs, out)
+        self.whether.note(function, args, kwargs, out)
         return out
 
 

@@ -19,8 +19,11 @@ MOST_WRITES = 64  # Behind one another, of places that a mask may have more than
 class Places(Chosen):
     """One coordinate, along a dimension of the mask, of all its elements."""
 
-    def __init__(self, like, extents, dim):
-        self.like, self.extents, self.along = like, extents, dim
+    def __init__(self, like, extents, dim, counted):
+        self.like, self.extents, self.along, self.counted = like, extents, dim, counted
+
+    def count(self):
+        return self.counted
 
     @functools.cached_property
     def coordinates(self):
@@ -38,17 +41,20 @@ class Table(Chosen):
     def __init__(self, places):
         self.like, self.places = places[0].like, places
 
+    def count(self):
+        return self.places[0].counted
+
     @functools.cached_property
     def rows(self):
         return torch.stack([each.rows for each in self.places], 1)
 
 
 @function("nonzero", "argwhere")
-def nonzero(function, mask, *, as_tuple=False):
+def nonzero(function, mask, *, as_tuple=False, counted=None):
     if isinstance(mask, Chosen) or mask.dim() == 0:
         refuse_here(f"asks which of the rows that a mask chooses are not 0: {CURE}")
     like = Choice(mask)
-    places = tuple(Places(like, tuple(mask.shape), dim) for dim in range(mask.dim()))
+    places = tuple(Places(like, tuple(mask.shape), dim, counted) for dim in range(mask.dim()))
     return places if as_tuple else Table(places)
 
 
