@@ -62,8 +62,10 @@ inline constexpr int64_t kChannelsRowBytes = 256;
 /// What is packed at once, about: it is to stay in the caches, and to take little memory.
 inline constexpr int64_t kChannelsRoundBytes = 2 << 20;
 
-/// Rows of the sums of one tile, and of the filter packed at once.
-inline constexpr int64_t kChannelsSumRows = 512, kChannelsFilterRows = 144;
+/// Rows of the sums of one tile; of the filter packed at once, which is what is added up before sums are
+/// stored; and of the filter's gradient. Of fewer, filters of many taps would meet few channels at a time: by
+/// strides of two each element of x's cotangent has a quarter of the taps.
+inline constexpr int64_t kChannelsSumRows = 512, kChannelsFilterRows = 648;
 
 /// So many taps are known at once, of groups side by side fewer.
 inline constexpr int64_t kMostChannelsTaps = 128, kMostJoinedTaps = 64;
@@ -97,8 +99,7 @@ constexpr ConvShape joinedShape(const ConvShape& s) {
 
 /// Blocks of lanes are of nearly equal size, so that threads which take as many tiles have as much to do.
 constexpr ChannelsCut cutChannels(const ConvShape& shape) {
-  constexpr int64_t kFewImages = 4, kWantedTiles = 16, kFewTiles = 8, kLeastSplitPixels = 256,
-                    kLeastTilePixels = 128;
+  constexpr int64_t kFewImages = 4, kWantedTiles = 16, kLeastSplitPixels = 256, kLeastTilePixels = 128;
   const ConvShape s = joinedShape(shape);
   const int64_t bytes = sizeOf(computedType(s.type)), vector = 64 / bytes;
   const bool to_input = s.kind == ConvKind::input_gradient, to_filter = s.kind == ConvKind::filter_gradient;
@@ -123,14 +124,8 @@ constexpr ChannelsCut cutChannels(const ConvShape& shape) {
   cut.images = (s.batch + cut.parts - 1) / cut.parts;
   cut.parts = (s.batch + cut.images - 1) / cut.images;
   cut.strip_rows = std::clamp<int64_t>(kChannelsSumRows / (columns * cut.images), 1, rows);
-  // Of a single tile nobody takes a share, and of three or five one of two threads waits. Each half packs the
-  // filter, which so many pixels pay for.
-  const int64_t whole = s.groups * cut.blocks * cut.parts;
-  if (whole % 2 == 1 && whole < kFewTiles && rows * columns * cut.images >= 2 * kLeastTilePixels)
-    cut.strip_rows = std::min(cut.strip_rows, (rows + 1) / 2);
   cut.chunk = wholeVectors(kChannelsFilterRows / s.taps(), vector);
-  cut.inputs =
-      std::min(wholeVectors(2 * kChannelsFilterRows / s.taps(), vector), ceilToMultiple(depth, vector));
+  cut.inputs = std::min(wholeVectors(kChannelsFilterRows / s.taps(), vector), ceilToMultiple(depth, vector));
   if (cut.joined > 1) cut.chunk = cut.inputs = vector;
   cut.met = cut.joined > 1 ? shape.groupInputs() : cut.inputs;
   cut.input_blocks = (s.groupInputs() + cut.inputs - 1) / cut.inputs;
@@ -155,9 +150,11 @@ constexpr ChannelsCut cutChannels(const ConvShape& shape) {
   cut.round_parts = (cut.parts + cut.rounds - 1) / cut.rounds;
   cut.rounds = (cut.parts + cut.round_parts - 1) / cut.round_parts;
   cut.strips = (rows + cut.strip_rows - 1) / cut.strip_rows;
-  // Nor does one of two threads wait in each round.
+  // Of a round's single tile nobody takes a share, and of three or five one of two threads waits. Each half
+  // packs the filter, which so many pixels pay for.
   const int64_t of_round = s.groups * cut.blocks * cut.round_parts * cut.strips;
-  if (!to_filter && of_round % 2 == 1 && of_round < kWantedTiles && cut.strips > 1) {
+  const bool is_worthwhile = cut.strips > 1 || rows * columns * cut.images >= 2 * kLeastTilePixels;
+  if (!to_filter && of_round % 2 == 1 && of_round < kWantedTiles && is_worthwhile && cut.strips < rows) {
     cut.strip_rows = (rows + cut.strips) / (cut.strips + 1);
     cut.strips = (rows + cut.strip_rows - 1) / cut.strip_rows;
   }

@@ -119,6 +119,11 @@ TEST(ConvChannels, RoundsForTwo) {
       ConvKernel::create(large, ConvMethod::by_channels, convWorkspaceBytes(large, ConvMethod::by_channels));
   ASSERT_TRUE(kernel.ok()) << kernel.message();
   EXPECT_GT(kernel->tiles(0), 1);
+  // Of few lanes and pixels: all rounds together have two tiles, but each round would have one.
+  ConvShape few = makeShape(16, 128, 64, axis(20, 9, 2), axis(20, 9, 2));
+  ASSERT_TRUE(countWindows(few));
+  EXPECT_EQ(cutChannels(few).blocks * cutChannels(few).round_parts, 1);
+  EXPECT_EQ(cutChannels(few).strips, 2);
 }
 
 // A row of the result has to fit a tile's sums.

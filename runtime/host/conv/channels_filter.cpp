@@ -41,7 +41,7 @@ class ChannelsFilterTile {
   }
 
   void compute() {
-    alignas(64) std::byte sum_scratch[2 * kChannelsFilterRows * kChannelsRowBytes];
+    alignas(64) std::byte sum_scratch[kChannelsFilterRows * kChannelsRowBytes];
     const ConvShape& s = problem_.shape;
     const bool keeps = keepsChannelsSums(s, cut_);
     sums_ = keeps ? splitSums(split_) : reinterpret_cast<T*>(sum_scratch);
@@ -52,7 +52,7 @@ class ChannelsFilterTile {
 
   /// Of tiles without splits: ((split 0 + split 1) + split 2) + …
   void addUp() {
-    alignas(64) std::byte sum_scratch[2 * kChannelsFilterRows * kChannelsRowBytes];
+    alignas(64) std::byte sum_scratch[kChannelsFilterRows * kChannelsRowBytes];
     const ConvShape& s = problem_.shape;
     const int64_t count = inputs_ * s.taps() * cut_.lanes;
     sums_ = reinterpret_cast<T*>(sum_scratch);

@@ -51,7 +51,7 @@ void unpackChannelSums(const ConvProblem& problem, const ChannelSums<Computed<S>
 template <typename T>
 __attribute__((noinline)) void handOnChannelSums(const ConvProblem& problem, const ConvOperands& operands,
                                                  const ChannelSums<T>& tile) {
-  alignas(64) std::byte scratch[2 * kChannelsFilterRows * kChannelsRowBytes];
+  alignas(64) std::byte scratch[kChannelsFilterRows * kChannelsRowBytes];
   T* sums = reinterpret_cast<T*>(scratch);
   const int64_t stride = problem.tiles->stride;
   unpackChannelSums(problem, tile, sums, stride);
