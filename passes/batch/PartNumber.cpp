@@ -37,7 +37,8 @@ static LogicalResult moveBits(ir::RandomBitsOp bits, Value number, int64_t eleme
 static LogicalResult moveRandom(func::FuncOp function, Value number) {
   DenseSet<int64_t> withRows;
   function.walk([&](Operation *op) {
-    if (op != function && op->hasAttr(ir::kPartitionAttr))
+    const bool draws = isa<ir::RandomOpInterface>(op) || dropsByCounters(op); // attention may keep all
+    if (draws && op->hasAttr(ir::kPartitionAttr))
       withRows.insert(op->getAttrOfType<IntegerAttr>("id").getInt());
   });
   auto module = function->getParentOfType<ModuleOp>();

@@ -341,3 +341,24 @@ module @once {
   }
   gpuc.recipe { loss = @loss, batch = 4, accumulate = 3, optimizer = sgd(lr = 0.1) }
 }
+
+// -----
+
+// Attention that drops nothing has the id 0, as what it has not been given; what draws by that id is the same in each part.
+// CHECK-LABEL: module @attends
+// CHECK:         gpuc.scan
+// CHECK-NEXT:    ^bb0(%{{[^:]*}}: tensor<4x1x5x3xf32>, %{{[^:]*}}: tensor<i64>,
+// CHECK:           %[[SAME:.*]] = gpuc.constant 0 : tensor<i64>
+// CHECK:           gpuc.random_bits {{.*}} id 0 from %[[SAME]]
+// CHECK-LABEL: func.func @eval_step(
+module @attends {
+  gpuc.variable @w : tensor<5x5xf32> init ones
+  func.func @loss(%x: tensor<?x1x5x3xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<5x5xf32>
+    %mask = gpuc.dropout %w p 0.5 id 0 : tensor<5x5xf32>
+    %y, %lse = gpuc.attention %x, %x, %x mask %mask : (tensor<?x1x5x3xf32>, tensor<?x1x5x3xf32>, tensor<?x1x5x3xf32>, tensor<5x5xf32>) -> (tensor<?x1x5x3xf32>, tensor<?x1x5xf32>)
+    %loss, %count = gpuc.mse %y, %x : (tensor<?x1x5x3xf32>, tensor<?x1x5x3xf32>) -> (tensor<f32>, tensor<f32>)
+    return %loss, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 4, accumulate = 3, optimizer = sgd(lr = 0.1) }
+}
