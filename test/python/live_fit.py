@@ -147,6 +147,24 @@ class Fit(unittest.TestCase):
             with self.assertRaisesRegex(gpuc.Error, "was trained with a scheduler of class StepLR, this run has ExponentialLR: give that"):
                 said(folder, 2, kind=torch.optim.lr_scheduler.ExponentialLR)
 
+    def test_what_memory_held_is_no_part_of_a_module(self):
+        """A mask is drawn into a tensor that was not filled: a run that goes on does not compute something else by that."""
+
+        class Masked(Mlp):
+            def forward(self, x):
+                return super().forward(x * x.new_empty(4, 1).bernoulli_(0.5))
+
+        def made(is_filled):
+            torch.use_deterministic_algorithms(is_filled)  # With NaN.
+            try:
+                module = Masked()
+                optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+                return gpuc.compile(module, nn.CrossEntropyLoss(), optimizer, (torch.ones(4, 6), torch.tensor([0, 1, 2, 0])))._made_of()["model"]
+            finally:
+                torch.use_deterministic_algorithms(False)
+
+        self.assertEqual(made(True), made(False))
+
     def test_a_scheduler_that_no_checkpoint_can_hold(self):
         class Odd(torch.optim.lr_scheduler.StepLR):
             def state_dict(self):

@@ -108,6 +108,8 @@ class FunctionRecorder:
         if self.is_known(node):
             with torch.no_grad():
                 self.known[node] = node.target(*self.values(node.args), **self.values(node.kwargs))
+                if "empty" in node.target.__name__:  # The memory holds what it happened to hold.
+                    self.known[node].zero_()
             return None
         if not isinstance(node.target, torch._ops.OpOverload):
             return self.refuse(node, cured(f"{getattr(node.target, '__name__', node.target)} is not supported"))
