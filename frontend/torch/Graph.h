@@ -9,6 +9,7 @@
 
 #include "frontend/onnx/Model.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -41,6 +42,7 @@ struct Node {
   std::vector<std::pair<std::string, Argument>> arguments;
   std::vector<TensorSpec> results; ///< Their types as PyTorch has them.
   std::vector<bool> used;          ///< Whether anything reads them.
+  std::optional<bool> forRows;     ///< Whether what it draws is for rows of the batch, where that is known.
   Place place;
 
   const Argument *find(const std::string &argument) const {
@@ -56,6 +58,8 @@ struct Function {
   std::string name;
   bool isLoss = false;
   std::vector<TensorSpec> inputs;
+  std::vector<bool>
+      alike; ///< Whether an input is the same for all parts of a batch, whatever its extents are.
   std::vector<Node> nodes; ///< In topological order.
   std::vector<Reference> outputs;
   std::vector<std::pair<std::string, Reference>> assigned; ///< To variables, when a training step ends.

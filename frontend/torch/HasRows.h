@@ -7,6 +7,10 @@
 
 namespace gpuc::torch {
 
+/// Of an argument of a loss, and of an op that draws whatever the batch holds: whether it has rows, where
+/// that is known, and extents need not be asked. markRows() takes it off again.
+inline constexpr llvm::StringLiteral kRowsAreKnownAttr = "torch.has_rows";
+
 /// Says it (kHasRowsAttr) of the arguments of a loss, of what is drawn in it, and of its batch norms.
 void markRows(mlir::func::FuncOp loss, int64_t batch);
 

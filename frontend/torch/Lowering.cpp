@@ -146,12 +146,24 @@ private:
       auto resolve = [&](const Reference &reference) { return this->resolve(reference); };
       OpScope scope(emitter_, node, resolve, randomIds_);
       scope.batch = batch_;
+      Block *block = builder_.getInsertionBlock();
+      Operation *before = block->empty() ? nullptr : &block->back();
       findOp(node.op)->lower(scope);
+      if (node.forRows)
+        sayWhetherForRows(*block, before, *node.forRows);
       isSound = checkResults(scope);
       values_[node.name] = std::move(scope.outputs);
     }
     if (!isSound)
       broken_.insert(node.name);
+  }
+
+  /// Of what a node that draws was lowered to, behind `before`.
+  void sayWhetherForRows(Block &block, Operation *before, bool forRows) {
+    auto first = before ? std::next(before->getIterator()) : block.begin();
+    for (Operation &op : llvm::make_range(first, block.end()))
+      if (isa<ir::RandomOpInterface, ir::AttentionOp>(op))
+        op.setAttr(kRowsAreKnownAttr, builder_.getBoolAttr(forRows));
   }
 
   /// PyTorch has computed the types of all results; where others come out something was misunderstood.
@@ -195,6 +207,9 @@ private:
       made.setArgAttr(argument.getArgNumber(), "gpuc.name", builder_.getStringAttr(input.name));
       values_[input.name] = {Tensor(&emitter_, argument)};
     }
+    for (auto [number, alike] : llvm::enumerate(function.alike))
+      if (alike)
+        made.setArgAttr(number, kRowsAreKnownAttr, builder_.getBoolAttr(false));
     for (const Node &node : function.nodes)
       lowerNode(node);
     if (!out_.problems.empty())

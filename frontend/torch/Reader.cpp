@@ -85,6 +85,8 @@ Node nodeOf(const Json &json) {
   node.used = json.value("used", std::vector<bool>(node.results.size(), true));
   if (node.used.size() != node.results.size())
     throw Malformed{"node '" + node.name + "' does not say of each result whether it is used"};
+  if (json.contains("for_rows"))
+    node.forRows = json.at("for_rows").get<bool>();
   node.place = {json.value("layer", ""), json.value("file", ""), json.value("line", int64_t{0})};
   return node;
 }
@@ -93,8 +95,10 @@ Function functionOf(const Json &json) {
   Function function;
   function.name = textAt(json, "name");
   function.isLoss = json.value("is_loss", false);
-  for (const Json &input : at(json, "inputs"))
+  for (const Json &input : at(json, "inputs")) {
     function.inputs.push_back(specOf(input));
+    function.alike.push_back(input.value("alike", false));
+  }
   for (const Json &node : at(json, "nodes"))
     function.nodes.push_back(nodeOf(node));
   for (const Json &output : at(json, "outputs"))

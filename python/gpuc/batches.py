@@ -63,3 +63,13 @@ def first_part(args, kwargs, parts):
         raise Error(f"accumulate is {parts}, and the example has {rows} rows, which are not so many equal parts: give it a "
                     f"multiple of {parts}")  # fmt: skip
     return pytree.tree_unflatten(cut(leaves, [each.shape for each in leaves], 0, rows // parts), structure)
+
+
+def twice(args, kwargs):
+    """A batch with each row twice."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    leaves, structure = pytree.tree_flatten((args, kwargs))
+    rows = leaves[0].shape[0] if leaves and leaves[0].dim() else None
+    return pytree.tree_unflatten([torch.cat([each, each]) if has_rows(each.shape, rows) else each for each in leaves], structure)

@@ -17,7 +17,7 @@ from torch.nn.modules.module import (
 from torch.utils import _pytree as pytree
 
 from gpuc import _compiler, _runtime, ranks
-from gpuc.batches import bytes_of, checksum_of, cut, first_part, split_batch
+from gpuc.batches import bytes_of, checksum_of, cut, first_part, split_batch, twice
 from gpuc.beside import STEPS, Beside
 from gpuc.capture.forward_state import Attributes, same_random
 from gpuc.capture.recorder import Recorder
@@ -90,6 +90,8 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
     part = first_part(args, kwargs, accumulate)
     recorder.record_training(*part)
     recorder.record_evaluation(*part)
+    if accumulate > 1 or data_parallel:
+        recorder.look_at_rows(part, (args, kwargs) if accumulate > 1 else twice(args, kwargs))
     text = lower(recorder.graph(type(net).__name__))
     for line in dict.fromkeys(map(str, recorder.unchecked)):
         ranks.warn(line, stacklevel=4)

@@ -245,6 +245,27 @@ class Lowering(unittest.TestCase):
                 (line,) = (line for line in text.splitlines() if "gpuc.random_uniform" in line)
                 self.assertEqual("gpuc.has_rows" in line, has_rows)
 
+    def test_what_is_known_of_rows(self):
+        """Where graphs of two batches have said it, no extent is asked."""
+        for known in True, False:
+            graph = Recording("mlp").graph
+            loss = graph["functions"][0]
+            first, rest = loss["nodes"][0]["name"], loss["nodes"][1:]
+            shape = loss["nodes"][0]["results"][0]["shape"]
+            place = {"layer": "noise", "file": "net.py", "line": 1}
+            result = [{"type": "f64", "shape": shape}]
+            noise = {"name": "noise", "op": "rand.default", "arguments": {"size": shape}, "results": result, "for_rows": known, **place}
+            added = {"name": "noised", "op": "add.Tensor", "arguments": {"self": {"node": first}, "other": {"node": "noise"}}, "results": result, **place}
+            rest[0]["arguments"]["self"] = {"node": "noised"}
+            loss["nodes"][1:] = [noise, added, *rest]
+            loss["inputs"][1]["alike"] = not known
+            text, problems = _compiler.lower(json.dumps(graph))[:2]
+            self.assertEqual(problems, [])
+            (drawn,) = (line for line in text.splitlines() if "gpuc.random_uniform" in line)
+            self.assertEqual("gpuc.has_rows" in drawn, known)
+            head = next(line for line in text.splitlines() if "func.func @loss(" in line)
+            self.assertEqual(head.count("gpuc.has_rows"), 1 + known)
+
     def test_a_sum_over_the_batch_counts_once(self):
         """However the batch is cut: parts of it add up to the sum, and not to the mean of theirs."""
         graph = Recording("mlp").graph

@@ -154,16 +154,20 @@ class Parts(Batches):
                 self.assertLess((ours - theirs).abs().max().item(), 1e-12)
             self.assertLess(parts.arena_bytes, 2 * step.arena_bytes)
 
-    def test_what_is_drawn_for_rows_is_that_of_the_whole(self):
-        """Stochastic depth, as others write it, and noise: by an element's place in the whole batch."""
-        whole, step = self.compiled(drawing())
-        losses = [step(self.x, self.y) for _ in range(3)]
-        for count in 2, 4:
-            net, parts = self.compiled(drawing(), accumulate=count)
+    def check_as_whole(self, make, counts, steps, **options):
+        """Of as many parts: losses and what is trained."""
+        whole, step = self.compiled(make(), **options)
+        losses = [step(self.x, self.y) for _ in range(steps)]
+        for count in counts:
+            net, parts = self.compiled(make(), accumulate=count, **options)
             for loss in losses:
                 self.assertAlmostEqual(parts(self.x, self.y), loss, delta=1e-12)
             for ours, theirs in zip(net.parameters(), whole.parameters()):
                 self.assertLess((ours - theirs).abs().max().item(), 1e-12)
+
+    def test_what_is_drawn_for_rows_is_that_of_the_whole(self):
+        """Stochastic depth, as others write it, and noise: by an element's place in the whole batch."""
+        self.check_as_whole(drawing, (2, 4), 3)
 
     def test_what_is_drawn_where_rows_do_not_stand_in_front(self):
         """No two rows get the same, whichever part they are in; where rows lie behind one another they get what the whole has there."""
@@ -212,6 +216,60 @@ class Parts(Batches):
         # What is repeated over the rows is the same for all of them, also where a part has one alone.
         alike = drawn(lambda x: x + torch.rand(6).double(), distance, ROWS)
         self.assertEqual(len({round(each, 9) for each in alike}), 1)
+
+    def test_extents_that_a_part_of_the_batch_has(self):
+        """Noise along steps, a table's or a mask's, of which there are as many as a part has rows, is no row's; what is for rows is."""
+
+        class Noised(nn.Module):
+            def __init__(self, noised):
+                super().__init__()
+                torch.manual_seed(3)
+                self.last, self.row, self.noised = nn.Linear(3, 3), nn.Parameter(torch.linspace(-1, 1, 3)), noised
+
+            def forward(self, x):
+                return self.last(self.noised(self, x.view(-1, 2, 3)) * self.row).mean(1)
+
+        def drop(x):
+            return F.dropout(x, 0.5)
+
+        attention = F.scaled_dot_product_attention
+        for number, noised in enumerate((
+            lambda net, x: x + torch.randn(2, 3).double(),
+            lambda net, x: (x.transpose(0, 1) + torch.randn(2, 1, 3).double()).transpose(0, 1),
+            lambda net, x: torch.einsum("rtd,td->rtd", x, torch.rand(2, 3).double()),
+            lambda net, x: x + torch.randn(2, 3).double()[(x.sum(-1) > 0).long()],
+            lambda net, x: x + drop(net.row.expand(2, 3)),
+            lambda net, x: x[:, torch.randperm(2)[:1]],
+            lambda net, x: attention(x, x, x, attn_mask=torch.randn(2, 2).double()),
+            lambda net, x: x * torch.rand(1).double(),
+            lambda net, x: x + drop(net.row.expand(len(x), 2, 3)),
+            lambda net, x: x + torch.randn(len(x), 5).double()[:, None, :3],
+            lambda net, x: torch.where(torch.rand(len(x), 1, 1) > 0.5, x, net.row),
+        )):  # fmt: skip
+            for count in 4, ROWS:
+                with self.subTest(number=number, count=count):
+                    self.check_as_whole(lambda noised=noised: Noised(noised).double(), [count], 2, predict=False)
+
+    def test_inputs_that_all_parts_have(self):
+        """Of as many rows as a part has, or not."""
+
+        class Weighed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.last = nn.Linear(6, 3)
+
+            def forward(self, x, weights):
+                return self.last(x * weights.sum())
+
+        for rows in 1, 2, 3:
+            given, losses = (self.x, torch.rand(rows).double(), self.y), []
+            for count in 1, 4, ROWS:
+                torch.manual_seed(1)
+                net = Weighed().double()
+                step = gpuc.compile(net, nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), lr=0.5), given, accumulate=count)
+                losses.append([step(*given), step(*given), step.eval_step(*given)])
+            for parts in losses[1:]:
+                self.assertLess(max(abs(ours - theirs) for ours, theirs in zip(parts, losses[0])), 1e-12)
 
     def test_parts_are_evaluated_and_predict(self):
         net, step = self.compiled(accumulate=4)

@@ -16,7 +16,8 @@ from gpuc.capture.function_recorder import FunctionRecorder
 from gpuc.capture.functional import Rules
 from gpuc.capture.inner_gradients import has_gradients
 from gpuc.capture.one_pass import quietly
-from gpuc.capture.specs import TYPES, spec_of
+from gpuc.capture.rows import alike, draws_of_rows
+from gpuc.capture.specs import TYPES, references_of, spec_of
 from gpuc.capture.whole import Both, Whole, in_eval_mode
 from gpuc.contents import why_not_plain
 from gpuc.errors import Error, refuse
@@ -40,6 +41,7 @@ class Recorder:
         self.derives = False  # Whether the module itself calls torch.autograd.grad.
         self.gives_others = False  # Whether forward() has results that are no tensors of the step's.
         self.problems, self.unchecked = [], []
+        self.alike, self.for_rows = set(), {}  # Of a batch that is cut: inputs that are not; by nodes that draw, whether for its rows.
         self.rules = Rules()
         for prefix, owner in (("", net), ("loss.", loss)):
             if isinstance(owner, torch.nn.Module):
@@ -120,6 +122,21 @@ class Recorder:
         with in_eval_mode(whole), torch.no_grad():
             self.record(whole, args, kwargs, functions)
 
+    def look_at_rows(self, part, batch):
+        """Of what was recorded of a part of the batch: what each row has for itself. `batch`: more rows."""
+        leaves = pytree.tree_leaves(batch)
+        if self.problems or not leaves[0].dim():
+            return
+        loss = next(each for each in self.functions if each["name"] == "loss")
+        self.alike = alike(input_names(self.net, *batch, has_target=self.loss is not None), leaves)
+        self.for_rows = draws_of_rows(loss, pytree.tree_leaves(part)[0].shape[0], lambda: self.loss_of(*batch))
+
+    def loss_of(self, args, kwargs):
+        """The function that other inputs would have made."""
+        other = Recorder(self.net, self.loss, self.trained)
+        other.record_training(args, kwargs)
+        return other.functions[0]
+
     def look_at_passes(self, args, kwargs):
         """What graphs do not tell, by passes without numbers: whether training repeats itself, and what is read, in evaluation alone, too."""
         whole = Whole(self.net, self.loss)
@@ -146,8 +163,8 @@ class Recorder:
         found = set()
         for function in self.functions:
             if function["name"] == "loss":
-                leaves = [each for node in function["nodes"] for each in pytree.tree_leaves(list(node["arguments"].values()), is_leaf=is_reference)]
-                found |= {each["variable"] for each in [*leaves, *function["outputs"]] if is_reference(each) and "variable" in each}
+                read = [each for node in function["nodes"] for each in references_of(node)]
+                found |= {each["variable"] for each in [*read, *function["outputs"]] if "variable" in each}
         return found
 
     def digest(self):
@@ -174,7 +191,13 @@ class Recorder:
     def graph(self, name):
         if self.problems:
             refuse(self.problems)
-        return {"name": name, "variables": self.variables, "constants": self.constants, "functions": self.functions}
+        functions = [self.with_rows(each) if each["name"] == "loss" else each for each in self.functions]
+        return {"name": name, "variables": self.variables, "constants": self.constants, "functions": functions}
+
+    def with_rows(self, function):
+        inputs = [{**each, "alike": True} if each["name"] in self.alike else each for each in function["inputs"]]
+        nodes = [{**node, "for_rows": self.for_rows[node["name"]]} if node["name"] in self.for_rows else node for node in function["nodes"]]
+        return {**function, "inputs": inputs, "nodes": nodes}
 
 
 def extent_of(tensor):
@@ -198,7 +221,3 @@ def input_names(net, args, kwargs, has_target):
         parts = pytree.tree_leaves(value)
         leaves += [name] if len(parts) == 1 else [f"{name}_{i}" for i in range(len(parts))]
     return leaves
-
-
-def is_reference(value):
-    return isinstance(value, dict)

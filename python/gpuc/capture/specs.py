@@ -1,6 +1,7 @@
 """A tensor as plain data, but for its numbers."""
 
 import torch
+from torch.utils import _pytree as pytree
 
 from gpuc.errors import Error
 from gpuc.formulas.cures import cure_of_shape, cure_of_type
@@ -21,3 +22,12 @@ def spec_of(tensor, op=""):
     if not all(isinstance(extent, int) for extent in tensor.shape):
         raise HangsOnValue(f"has a shape that hangs on a tensor's value, and a compiled step has fixed shapes: {cure_of_shape(op)}")
     return {"type": TYPES[tensor.dtype], "shape": list(tensor.shape)}
+
+
+def references_of(node):
+    """What stands for tensors among the arguments of a recorded node."""
+    return [each for each in pytree.tree_leaves(list(node["arguments"].values()), is_leaf=is_reference) if is_reference(each)]
+
+
+def is_reference(value):
+    return isinstance(value, dict)
