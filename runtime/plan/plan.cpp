@@ -1,9 +1,12 @@
 #include "runtime/plan/plan.h"
 
+#include <cstring>
+
 #include "runtime/base/exceptions.h"
 #include "runtime/base/file.h"
 #include "runtime/plan/access.h"
 #include "runtime/plan/describe.h"
+#include "runtime/plan/header.h"
 #include "runtime/plan/seal.h"
 #include "runtime/plan/verify.h"
 
@@ -14,6 +17,12 @@ Result<Plan> Plan::load(const std::string& path) {
   Result<Plan> plan = parse(std::move(file));
   if (!plan.ok()) return Status::error(path + ": " + plan.message());
   return plan;
+}
+
+uint64_t Plan::checksum() const {
+  PlanHeader header;
+  std::memcpy(&header, contents_->file.data(), sizeof(header));
+  return header.checksum;
 }
 
 Result<Plan> Plan::parse(std::string file) {

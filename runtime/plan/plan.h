@@ -118,6 +118,9 @@ class Plan {
   const PlanInfo& info() const { return contents_->info; }
   size_t fileBytes() const { return contents_->file.size(); }
 
+  /// Of all of it, as the file's header has it.
+  uint64_t checksum() const;
+
   /// The verified FlatBuffer, for devices and tools; see runtime/plan/plan.fbs.
   const fb::Plan& root() const { return *contents_->root; }
 

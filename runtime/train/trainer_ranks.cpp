@@ -4,7 +4,6 @@
 #include <map>
 #include <sstream>
 
-#include "runtime/base/file.h"
 #include "runtime/base/warn.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/train/trainer.h"
@@ -49,7 +48,6 @@ Status Trainer::checkRanks() const {
 /// what they differ.
 Status Trainer::agree() const {
   if (!options_.communicator) return okStatus();
-  GPUC_ASSIGN_OR_RETURN(const std::string file, readFile(options_.plan));
   GPUC_ASSIGN_OR_RETURN(const uint64_t data, feed_->checksum());
   uint64_t eval_data = 0;
   if (evaluator_) {
@@ -57,7 +55,7 @@ Status Trainer::agree() const {
   }
   const auto samples = static_cast<uint64_t>(facts_.samples);
   const auto length = static_cast<uint64_t>(options_.steps.value_or(options_.epochs.value_or(1)));
-  return agreeOn(*options_.communicator, {{"plan", checksumOf(file)},
+  return agreeOn(*options_.communicator, {{"plan", facts_.plan_checksum},
                                           {"seed", facts_.seed},
                                           {"data", checksumOf(options_.data) ^ samples << 32},
                                           {"content of --data", data},

@@ -118,7 +118,8 @@ Result<std::unique_ptr<Trainer>> Trainer::open(const TrainOptions& options) {
                      .samples = 0,
                      .data_checksum = 0,
                      .shuffle = options.shuffle,
-                     .last_batch = options.last_batch};
+                     .last_batch = options.last_batch,
+                     .plan_checksum = plan.checksum()};
   if (is_first) GPUC_RETURN_IF_ERROR(trainer->checkOutputs());
   GPUC_RETURN_IF_ERROR(trainer->findPrograms());
   GPUC_RETURN_IF_ERROR(trainer->checkRanks());
@@ -168,7 +169,9 @@ Status Trainer::setVariables(const std::optional<Checkpoint>& checkpoint) {
     for (const std::string& warning : checkpoint->warnings) warn(warning);
     if (!options_.variables.empty())
       warn("--variables is not read: training goes on from " + checkpoint->file.name());
-    return variables_.restore(checkpoint->file);
+    GPUC_RETURN_IF_ERROR(variables_.restore(checkpoint->file));
+    if (std::optional<std::string> warning = warningOf(*checkpoint, facts_)) warn(*warning);
+    return okStatus();
   }
   return options_.variables.empty() ? session_.initialize() : variables_.startFrom(options_.variables);
 }

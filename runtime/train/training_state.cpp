@@ -8,6 +8,7 @@ namespace {
 constexpr const char* kShuffleKey = "shuffle";
 constexpr const char* kLastBatchKey = "last_batch";
 constexpr const char* kDataKey = "data_crc32_of_some";
+constexpr const char* kPlanKey = "plan_checksum";
 
 std::string textOf(bool value) { return value ? "true" : "false"; }
 
@@ -76,6 +77,17 @@ Status checkFacts(const Checkpoint& checkpoint, const TrainingFacts& facts) {
   return okStatus();
 }
 
+std::optional<std::string> warningOf(const Checkpoint& checkpoint, const TrainingFacts& facts) {
+  auto plan = checkpoint.metadata.find(kPlanKey);
+  // Checkpoints of earlier versions do not say.
+  if (plan == checkpoint.metadata.end() || plan->second == std::to_string(facts.plan_checksum))
+    return std::nullopt;
+  return checkpoint.file.name() +
+         " was trained by another plan, whose variables have the same names and shapes: if its model, "
+         "optimizer or precision was another one, and that is not meant, start anew in another "
+         "--checkpoint-dir";
+}
+
 Result<CheckpointWriter> CheckpointWriter::open(const std::string& folder, int64_t keep,
                                                 const TrainingFacts& facts) {
   GPUC_ASSIGN_OR_RETURN(CheckpointFolder opened, CheckpointFolder::open(folder, keep));
@@ -93,7 +105,8 @@ Status CheckpointWriter::save(VariableStore& variables, int64_t step, LoaderPosi
   return folder_.save(position, std::move(tensors),
                       {{kShuffleKey, textOf(facts_.shuffle)},
                        {kLastBatchKey, nameOf(facts_.last_batch)},
-                       {kDataKey, std::to_string(facts_.data_checksum)}});
+                       {kDataKey, std::to_string(facts_.data_checksum)},
+                       {kPlanKey, std::to_string(facts_.plan_checksum)}});
 }
 
 }  // namespace gpuc

@@ -19,6 +19,7 @@ struct TrainingFacts {
   uint32_t data_checksum = 0;  // of some of the samples, see sampleChecksum
   bool shuffle = true;
   LastBatch last_batch = LastBatch::drop;
+  uint64_t plan_checksum = 0;  // of its file
 };
 
 const char* nameOf(LastBatch last_batch);
@@ -33,6 +34,9 @@ Result<std::optional<Checkpoint>> findCheckpoint(const std::string& folder);
 /// Whether a run with these facts can go on from the checkpoint. The error names what differs, both values
 /// and the cure.
 Status checkFacts(const Checkpoint& checkpoint, const TrainingFacts& facts);
+
+/// What such a run is to be told: nothing keeps it from going on, and it may train something else.
+std::optional<std::string> warningOf(const Checkpoint& checkpoint, const TrainingFacts& facts);
 
 /// Writes the checkpoints of one run.
 class CheckpointWriter {

@@ -429,6 +429,10 @@ func.func @predict(%x: {tensor} {{gpuc.name = "x"}}) -> ({tensor} {{gpuc.name = 
             self.refuses(1, message, "gpuc-train", plan, "--data=idx:good", "--resume", *common)
         self.refuses(1, "cannot make the folder kept: Not a directory", "gpuc-train", "model.plan", "--data=idx:good",
                      "--checkpoint-dir=kept", "--log-every=0")
+        # One that computes something else, of variables that are called alike, may be meant.
+        self.gpuc("gpuc-compile", "model.mlir", "--optimizer=adam:lr=0.5", "-o", "faster.plan")
+        for plan, said in (("faster.plan", "warning: run/step-00000001.safetensors was trained by another plan, .* --checkpoint-dir\n"), ("model.plan", "")):
+            self.assertRegex(self.run_tool("gpuc-train", plan, "--data=idx:good", "--resume", *common).stderr, f"^{said}$")
         # `latest` may name what is gone: what is there is found.
         self.write("run/latest", "step-00000099.safetensors\n")
         self.assertIn("resuming after step 1 ", self.gpuc("gpuc-train", "model.plan", "--data=idx:good", "--resume", "--epochs=2", *common))
