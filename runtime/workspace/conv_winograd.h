@@ -38,6 +38,9 @@ struct WinogradCut {
   int64_t splits;               // of a filter's gradient: sums over some parts of each round, then added up
 
   constexpr int64_t vectors() const { return channels / kVector; }
+  constexpr int64_t partsOf(int64_t round) const {
+    return std::min(round_parts, parts - round * round_parts);
+  }
   // Elements of a plane, with a line more: else those of one tile would lie in one set of the cache.
   constexpr int64_t sourcePlane() const { return channels * part_tiles + kVector; }
   constexpr int64_t resultPlane() const { return lanes * part_tiles + kVector; }

@@ -89,6 +89,17 @@ TEST(ConvWinograd, Rounds) {
   }
 }
 
+// Threads take as many of the parts that are left for the last round, not what would be left of a full one's.
+TEST(ConvWinograd, LastRoundsAreShared) {
+  ConvShape shape = makeShape(1, 64, 64, padded(56), padded(56));
+  ASSERT_TRUE(countWindows(shape));
+  const WinogradCut cut = cutWinograd(shape);
+  ASSERT_EQ(cut.parts % cut.round_parts, 2);
+  Result<ConvKernel> kernel = ConvKernel::create(shape, kMethod, convWorkspaceBytes(shape, kMethod));
+  ASSERT_TRUE(kernel.ok()) << kernel.message();
+  EXPECT_EQ(kernel->tiles(kernel->phaseCount() - 1), 2 * cut.blocks);
+}
+
 // Filters that are not in planes all at once, the last time fewer; and, behind, in several rounds.
 TEST(ConvWinograd, Turns) {
   ConvShape shape = makeShape(3, 400, 290, padded(6), padded(5));

@@ -59,7 +59,7 @@ class WinogradTile {
         tiles_(tilesOf(cut_, s_.batch, part_)) {}
 
   void compute() {
-    if (tiles_ == 0 || block_.results == 0) return;  // of the last round, or of the last turn
+    if (block_.results == 0) return;  // of the last turn
     alignas(64) T sums[kWinogradPlanes * (64 * kWinogradTiles + kVector)];
     alignas(64) T pixels[kWinogradPixels];
     multiply(sums);

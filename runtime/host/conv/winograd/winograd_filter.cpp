@@ -64,7 +64,7 @@ class ProductsTile {
     tile /= kWinogradPlanes * cut_.turn_blocks;
     const int64_t split = tile % cut_.splits;
     round_ = tile / cut_.splits % cut_.rounds;
-    const int64_t parts = std::min(cut_.round_parts, cut_.parts - round_ * cut_.round_parts);
+    const int64_t parts = cut_.partsOf(round_);
     first_ = parts * split / cut_.splits, end_ = parts * (split + 1) / cut_.splits;
     T* workspace = static_cast<T*>(operands.workspace);
     sums_ = workspace + split * cut_.filterElements() + place * cut_.filterPlane();

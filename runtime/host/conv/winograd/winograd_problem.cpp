@@ -108,27 +108,40 @@ class Phases {
 
   void filters(ConvTile compute, int64_t turn) {
     const int64_t tiles = cut_.turn_blocks * cut_.vectors();
-    add(compute, tiles, turn, packedNs(4 * kWinogradPlanes * cut_.lanes * kVector));
+    add(compute, tiles, turn * tiles, packedNs(4 * kWinogradPlanes * cut_.lanes * kVector));
   }
   void sources(int64_t round) {
-    add(winogradSourceTile(problem_.storage), cut_.round_parts * cut_.vectors(), round,
-        packedNs(2 * kWinogradPlanes * kVector * cut_.part_tiles));
+    addParts(winogradSourceTile(problem_.storage), cut_.vectors(), 0, round,
+             packedNs(2 * kWinogradPlanes * kVector * cut_.part_tiles));
   }
   void cotangents(int64_t turn, int64_t round) {
-    add(winogradCotangentTile(problem_.storage), cut_.round_parts * cut_.turn_blocks,
-        turn * cut_.rounds + round, packedNs(2 * kWinogradPlanes * cut_.lanes * cut_.part_tiles));
+    addParts(winogradCotangentTile(problem_.storage), cut_.turn_blocks, turn, round,
+             packedNs(2 * kWinogradPlanes * cut_.lanes * cut_.part_tiles));
   }
-  void products(ConvTile compute, int64_t tiles, int64_t turn, int64_t round) {
-    const double all = 2 * asDouble(cut_.round_parts * cut_.turn_blocks * kWinogradPlanes) *
-                       asDouble(cut_.channels * cut_.lanes) * asDouble(cut_.part_tiles);
-    add(compute, tiles, turn * cut_.rounds + round,
-        convTileNs(all / asDouble(tiles), 0, problem_.shape.type));
+  void products(ConvTile compute, int64_t turn, int64_t round) {
+    addParts(compute, cut_.turn_blocks, turn, round, convTileNs(partFlops(), 0, problem_.shape.type));
+  }
+  /// Of the filter's gradient.
+  void filterProducts(int64_t turn, int64_t round) {
+    const int64_t places = cut_.turn_blocks * kWinogradPlanes, tiles = cut_.splits * places;
+    const double flops = partFlops() * asDouble(cut_.partsOf(round) * cut_.turn_blocks);
+    add(winogradFilterProductsTile(problem_.storage), tiles, (turn * cut_.rounds + round) * tiles,
+        convTileNs(flops / asDouble(tiles), 0, problem_.shape.type));
   }
 
  private:
   double packedNs(int64_t elements) const { return convTileNs(0, asDouble(elements), problem_.shape.type); }
-  void add(ConvTile compute, int64_t tiles, int64_t number, double ns) {
-    problem_.phases.push_back({compute, tiles, ns, number * tiles});
+  /// Of a block.
+  double partFlops() const {
+    return 2 * asDouble(kWinogradPlanes * cut_.channels * cut_.lanes) * asDouble(cut_.part_tiles);
+  }
+  /// So many tiles for each part of a round. The last round may have fewer parts, of which threads take as
+  /// many.
+  void addParts(ConvTile compute, int64_t tiles, int64_t turn, int64_t round, double ns) {
+    add(compute, cut_.partsOf(round) * tiles, (turn * cut_.rounds + round) * cut_.round_parts * tiles, ns);
+  }
+  void add(ConvTile compute, int64_t tiles, int64_t first, double ns) {
+    problem_.phases.push_back({compute, tiles, ns, first});
   }
 
   ConvProblem& problem_;
@@ -143,7 +156,7 @@ void addCorrelation(const ConvProblem& problem, Phases phases) {
     phases.sources(round);
     for (int64_t turn = 0; turn < cut.turns; ++turn) {
       if (round == 0 || cut.turns > 1) phases.filters(winogradFilterTile(problem.storage), turn);
-      phases.products(winogradTile(problem.storage), cut.round_parts * cut.turn_blocks, turn, round);
+      phases.products(winogradTile(problem.storage), turn, round);
     }
   }
 }
@@ -155,8 +168,7 @@ void addFilterGradient(const ConvProblem& problem, Phases phases) {
     for (int64_t round = 0; round < cut.rounds; ++round) {
       phases.sources(round);
       phases.cotangents(turn, round);
-      phases.products(winogradFilterProductsTile(problem.storage),
-                      cut.splits * cut.turn_blocks * kWinogradPlanes, turn, round);
+      phases.filterProducts(turn, round);
     }
     phases.filters(winogradFilterGradientTile(problem.storage), turn);
   }
