@@ -99,7 +99,7 @@ constexpr ConvShape joinedShape(const ConvShape& s) {
 
 /// Blocks of lanes are of nearly equal size, so that threads which take as many tiles have as much to do.
 constexpr ChannelsCut cutChannels(const ConvShape& shape) {
-  constexpr int64_t kFewImages = 4, kWantedTiles = 16, kLeastSplitPixels = 256, kLeastTilePixels = 128;
+  constexpr int64_t kFewImages = 4, kWantedTiles = 16, kLeastSplitPixels = 256, kLeastTilePixels = 48;
   const ConvShape s = joinedShape(shape);
   const int64_t bytes = sizeOf(computedType(s.type)), vector = 64 / bytes;
   const bool to_input = s.kind == ConvKind::input_gradient, to_filter = s.kind == ConvKind::filter_gradient;

@@ -124,6 +124,9 @@ TEST(ConvChannels, RoundsForTwo) {
   ASSERT_TRUE(countWindows(few));
   EXPECT_EQ(cutChannels(few).blocks * cutChannels(few).round_parts, 1);
   EXPECT_EQ(cutChannels(few).strips, 2);
+  ConvShape small = makeShape(4, 512, 64, same(7), same(7));
+  ASSERT_TRUE(countWindows(small));
+  EXPECT_EQ(cutChannels(small).strips, 2);
 }
 
 // A row of the result has to fit a tile's sums.
