@@ -87,6 +87,27 @@ class Choices(Case):
             with self.assertRaisesRegex(gpuc.Error, f"{__file__}:[0-9]+: puts together what two masks choose: choose both by the same variable"):
                 self.trains(lambda net, h, other=other: other(h))
 
+    def test_splines(self):
+        """As flows have them: chosen rows beside others' columns, written within, padded, gathered, and checked."""
+
+        def body(net, h, wanted):
+            inside, out = h.abs() < 0.8, torch.zeros_like(h)
+            out[~inside] = h[~inside]
+            if torch.any(inside):
+                numbers, widths = h[inside], net.fc.weight.expand(8, 8, 6)[inside, 1:]
+                if torch.min(numbers) < -1 or not (numbers <= 1).all():
+                    raise ValueError("outside")
+                edges = F.pad(widths.softmax(-1).cumsum(-1), (1, 0)) * 2 - 1
+                edges[..., 0], edges[..., -1] = -1.0, 1.0 + 1e-6
+                place = ((numbers[..., None] >= edges).sum(-1) - 1)[..., None]
+                low, width = edges.gather(-1, place)[..., 0], (edges[..., 1:] - edges[..., :-1]).gather(-1, place)[..., 0]
+                assert widths.shape[-1] == 5 and (width > 0).all(), "no width"
+                out[inside] = ((numbers - low) / width).square()
+            return (out * wanted).sum() + h[h[:, 0] > 0].view(-1, 2, 4).square().sum()
+
+        said = self.trains(body, torch.randn(8, 8).double())
+        self.assertEqual(len([each for each in said if "asserts something of a tensor's value, which a compiled step does not check" in each]), 2)
+
     def test_none(self):
         """Whose sum is 0."""
         torch.manual_seed(0)

@@ -10,13 +10,14 @@ from gpuc.capture.inner_gradients import mark_inputs
 from gpuc.capture.one_pass import quietly
 from gpuc.capture.reasons import reason_of, trace_of
 from gpuc.errors import Error, Problem, refuse
+from gpuc.formulas.checks import passed_checks
 from gpuc.lines import place_of, user_line
 
 
 def export(module, args, kwargs, rules):
     """The functional graph. Whatever torch says against the module becomes gpuc's error, with the user's line."""
     try:
-        with warnings.catch_warnings(), quietly():
+        with warnings.catch_warnings(), quietly(), passed_checks(rules.unchecked):
             warnings.simplefilter("ignore")  # Of weights that LSTMs keep in two places, and the like.
             program = capture_whole(module, args, kwargs, rules)
             if not rules.has_complex and has_complex(program):

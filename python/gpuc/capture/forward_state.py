@@ -23,6 +23,7 @@ from gpuc.capture.custom_gradients import put
 from gpuc.contents import SIMPLE, Contents, has_contents
 from gpuc.errors import Problem, refuse
 from gpuc.formulas import Choices, KnownMasks, known_sequences
+from gpuc.formulas.checks import passed_checks
 from gpuc.lines import own_name, user_line
 
 OF_EVERY_MODULE = frozenset(vars(torch.nn.Module()))
@@ -227,7 +228,7 @@ def run_without_numbers(module, args, kwargs, fake, expected=None):
     for within in ([], [known], [Choices, known]):
         found = Pass(given, expected)
         try:
-            with fake, found, contextlib.ExitStack() as modes:
+            with fake, found, passed_checks(), contextlib.ExitStack() as modes:
                 for mode in (*within, DetachedData, layers_that_stay, known_sequences):
                     modes.enter_context(mode())
                 torch.func.functional_call(module, named, args, kwargs, tie_weights=False)

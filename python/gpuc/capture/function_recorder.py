@@ -10,6 +10,7 @@ from gpuc.capture.specs import TYPES, HangsOnValue, spec_of
 from gpuc.capture.triangles import Triangle
 from gpuc.contents import has_contents
 from gpuc.errors import Error, Problem
+from gpuc.formulas.checks import UNCHECKED
 from gpuc.formulas.cures import CURE_OF_NUMBERS, cure_of_type, cured
 from gpuc.lines import own_name, place_of
 
@@ -92,7 +93,7 @@ class FunctionRecorder:
             # Nothing of a functional op is left then, but for what asserts something.
             if "assert" in str(node.target) and "metadata" not in str(node.target) and not self.hangs_on_values(node):
                 said = next((f": {each}" for each in node.args if isinstance(each, str) and each), "")
-                self.owner.unchecked.append(Problem(f"asserts something of a tensor's value, which a compiled step does not check{said}", **place_of(node)))
+                self.owner.unchecked.append(Problem(f"{UNCHECKED}{said}", **place_of(node)))
             return None
         if self.hangs_on_values(node):
             return self.mark_as_refused(node)

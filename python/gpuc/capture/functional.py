@@ -32,6 +32,7 @@ class Rules:
         self.has_complex = False  # Numbers, of which the capture makes pairs.
         self.has_masks = False  # Which hang on constants, and are indices.
         self.read_by_masks = []  # (tensor, file, line)
+        self.unchecked = []  # Checks of values that are left out.
 
     @functools.cached_property
     def table(self):

@@ -56,7 +56,6 @@ CURES_OF_TORCHS = {
 MOST_TEXT = 60
 OF_VALUES = "hangs on a tensor's value, which a compiled step does not know"
 CURE_OF_LOOPS = "loop as often as is always enough, and let torch.where keep what is done"
-CURE_OF_CHECKS = "leave it out, or ask before the step"
 CURE_OF_CHOICES = "compute both and choose, torch.where(…, a, b)"
 CURE_OF_CLASSES = "say how many there are, F.one_hot(…, num_classes)"
 
@@ -70,7 +69,7 @@ def reason_of_value(error, what):
     text, call = code_of(code.co_filename, at.positions)
     statement = linecache.getline(code.co_filename, line).strip()
     if "JUMP" in at.opname or at.opname in ("UNARY_NOT", "TO_BOOL") or call == "bool":
-        cure = CURE_OF_LOOPS if statement.startswith("while ") else CURE_OF_CHECKS if statement.startswith("assert ") else CURE_OF_CHOICES
+        cure = CURE_OF_LOOPS if statement.startswith("while ") else CURE_OF_CHOICES
         return f"{text}: which way is taken {OF_VALUES}: {cure}"
     if call == "one_hot":
         return f"{text}: how many classes there are {OF_VALUES}: {CURE_OF_CLASSES}"

@@ -107,6 +107,7 @@ class Recorder:
             program = export(module, args, kwargs, self.rules)
         for read in self.rules.read_by_masks:
             self.captured.setdefault(id(read[0]), read)
+        self.unchecked += self.rules.unchecked
         if self.derives or not has_gradients(program):
             return program
         self.derives = True

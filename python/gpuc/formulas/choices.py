@@ -109,8 +109,7 @@ class Chosen(StandIn):
     nelement = numel
 
     def count(self):
-        """Of places one may ask whether there are some."""
-        refuse_count()
+        return Count()
 
     def dim(self):
         return self.rows.dim()
@@ -122,7 +121,7 @@ class Chosen(StandIn):
 
 
 ARITHMETIC = "add radd sub rsub mul rmul truediv rtruediv rdiv floordiv mod pow rpow neg abs and or xor invert eq ne lt le gt ge".split()
-Chosen.add_operators([*ARITHMETIC, "getitem", "matmul"])
+Chosen.add_operators([*ARITHMETIC, "getitem", "setitem", "matmul"])
 
 
 class Choices(TorchFunctionMode):
@@ -135,8 +134,11 @@ class Choices(TorchFunctionMode):
         if asked := self.whether.answer(function, args):
             self.asked.append(line_here())
             return asked[0]
-        if function is torch.Tensor.__getitem__ and is_mask(args[1]) and type(args[0]) is not Chosen:
-            return choose(*args)
+        if function is torch.Tensor.__getitem__ and not isinstance(args[0], Chosen):
+            mask, *rest = args[1] if isinstance(args[1], tuple) and args[1] else (args[1],)
+            if is_mask(mask) and not any(isinstance(each, (torch.Tensor, Chosen)) for each in rest):
+                found = choose(args[0], mask)
+                return Chosen(found.rows[(slice(None), *rest)], found.like) if rest else found
         if function in SELECTS:
             return selected(*args, **kwargs)
         if asks_places(function, args, kwargs):
@@ -232,9 +234,24 @@ def getitem(function, input, index):
         return FUNCTIONS["taken"](input, whole)
     if not isinstance(input, Chosen) or not (whole[0] is Ellipsis or whole[0] == slice(None)) or any(isinstance(each, (torch.Tensor, Chosen)) for each in whole):
         refuse_here(f"takes some of the rows that a mask chooses: {CURE}")
-    if whole[0] is Ellipsis and len(whole) > input.rows.dim():
+    if whole[0] is Ellipsis and sum(each is not None for each in whole) > input.rows.dim():
         refuse_here(f"takes some of the rows that a mask chooses: {CURE}")
     return Chosen(input.rows[index], input.like)
+
+
+@function("gather")
+def gather(function, input, dim, index):
+    if not isinstance(input, Chosen) or not isinstance(index, Chosen):
+        refuse_here(f"gather of rows that a mask chooses, and of others: {CURE}")
+    like = chosen_of((input, index), {}).like
+    return Chosen(input.rows.gather(along(input, dim), index.rows), like)
+
+
+@function("pad")
+def pad(function, input, pad, *args, **kwargs):
+    if len(pad) // 2 >= input.rows.dim():
+        along(input, 0)
+    return Chosen(function(input.rows, pad, *args, **kwargs), input.like)
 
 
 @function("unsqueeze")
@@ -361,11 +378,23 @@ def loss_of_classes(function, input, target, weight=None, size_average=None, ign
 #
 
 
+def write_within(input, index, value):
+    """The same elements of each row."""
+    whole = index if isinstance(index, tuple) else (index,)
+    if not (whole[0] is Ellipsis or whole[0] == slice(None)) or any(isinstance(each, (torch.Tensor, Chosen)) for each in whole):
+        refuse_here(f"writes some of the rows that a mask chooses: {CURE}")
+    if isinstance(value, Chosen):
+        chosen_of((input, value), {})
+    input.rows[index] = rows_of(value)
+
+
 @function("setitem", "index_put", "index_put_")
 def put_back(function, tensor, index, value, *rest):
     index = index[0] if isinstance(index, (tuple, list)) and len(index) == 1 else index
     if any(isinstance(each, Chosen) for each in (index if isinstance(index, (tuple, list)) else [index])):
         return FUNCTIONS["put"](function, tensor, index, value, *rest)
+    if isinstance(tensor, Chosen) and name_of(function) == "setitem":
+        return write_within(tensor, index, value)
     if isinstance(tensor, Chosen) or not isinstance(value, Chosen) or not value.like.is_of(index) or rest:
         refuse_here(f"writes rows that a mask chooses to others: {CURE}")
     rows = value.rows.to(tensor.dtype).expand(value.rows.shape[0], *tensor.shape[index.dim() :]).view(tensor.shape)

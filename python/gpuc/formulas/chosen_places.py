@@ -12,6 +12,7 @@ import torch
 from gpuc.capture.custom_gradients import refuse_here
 from gpuc.formulas.choices import CURE, FUNCTIONS, Choice, Chosen, along, beside, chosen_of, filled, function, of_first
 from gpuc.formulas.named import name_of
+from gpuc.formulas.whether_any import Count
 
 MOST_WRITES = 64  # Behind one another, of places that a mask may have more than once.
 
@@ -73,6 +74,9 @@ def reshape(function, input, *shape):
     """Of each row by itself: [chosen, …]."""
     shape = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape
     own = input.rows.shape[1:]
+    if shape and isinstance(shape[0], Count):  # x.view(x.shape[0], -1)
+        rest = [each for each in shape[1:] if each != -1]
+        shape = -1, *(each if each != -1 else math.prod(own) // math.prod(rest) for each in shape[1:])
     if not shape or shape[0] != -1 or any(each == -1 for each in shape[1:]) or math.prod(shape[1:]) != math.prod(own):
         refuse_here(f"{name_of(function)} of rows that a mask chooses, but of each by itself, (-1, …): {CURE}")
     if only(input) is not None and shape == (-1,):

@@ -18,6 +18,7 @@ from gpuc.formulas.named import name_of
 from gpuc.lines import user_line
 
 SHARES = 3  # Of masks: of all of them, of one share and of the others is tried.
+EXTREMES = "min max amin amax".split()
 COUNTS = "sum count_nonzero".split()
 # By how a number that is at least 1 is compared: with what, and the answer.
 ANSWERS = {("gt", 0): True, ("ge", 1): True, ("ne", 0): True, ("eq", 0): False, ("lt", 1): False, ("le", 0): False}
@@ -38,17 +39,16 @@ def refuse_count():
 
 
 class Count:
-    """How many rows a mask chooses: of which one can ask whether there are some."""
+    """How many rows a mask chooses. Of places one can ask whether there are some; `asked`: of which line."""
 
-    def __init__(self, asked, line):
+    def __init__(self, asked=None, line=None):
         self.asked, self.line = asked, line
 
     def __bool__(self):
-        self.asked.append(self.line)
-        return True
+        return self.compared("gt", 0)
 
     def compared(self, name, other):
-        if (name, other) not in ANSWERS:
+        if self.asked is None or not isinstance(other, int) or (name, other) not in ANSWERS:
             refuse_count()
         self.asked.append(self.line)
         return ANSWERS[name, other]
@@ -137,6 +137,8 @@ class Trial(TorchFunctionMode):
             out = function(torch.zeros_like(first), *args[1:], **kwargs)
             self.places.update((id(each), each) for each in pytree.tree_leaves(out))
             return out
+        if name_of(function) in EXTREMES and len(args) == 1 and not kwargs and first.is_floating_point() and not first.numel():
+            return first.new_full((), torch.nan)  # Which a check may ask for, and which shows where else it goes.
         out = function(*args, **kwargs)
         if id(first) in self.places and isinstance(out, torch.Tensor):
             self.places[id(out)] = out
