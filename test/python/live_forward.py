@@ -115,6 +115,18 @@ class Arc(torch.autograd.Function):
         return gradient / (1 - 4 * x * x).sqrt()
 
 
+class Applied(torch.autograd.Function):
+    """Of a function that reads what it likes."""
+
+    @staticmethod
+    def forward(ctx, function, x):
+        return function(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return None, 3 * gradient
+
+
 class Swish(torch.autograd.Function):
     """Its backward() is its derivative, which saves memory in eager mode."""
 
@@ -286,6 +298,12 @@ class Gradients(Case):
         }.items():
             with self.subTest(name):
                 self.trains(between)
+
+    def test_one_that_asks_for_values(self):
+        """Is refused in gpuc's own words."""
+        net, batch = make(lambda net, x: Applied.apply(lambda z: z if x.detach().sum().item() > 0 else -z, x))
+        with self.assertRaisesRegex(gpuc.Error, r"Applied.backward\(\) is no derivative that gpuc could try \(it asks for the value of a tensor"):
+            gpuc.compile(net, F.mse_loss, "sgd:lr=1", batch)
 
     def test_a_derivative_is_left_as_it_is(self):
         self.trains(lambda net, x: Swish.apply(x))

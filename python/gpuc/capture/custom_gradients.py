@@ -10,6 +10,7 @@ has forward's value, since what is added is 0, and backward's gradient, since th
 
 import contextlib
 import functools
+import re
 import traceback
 
 import torch
@@ -25,6 +26,7 @@ from gpuc.lines import user_line
 
 SCALES = (1e-2, 1.0, 1e2)  # Of what a function is tried on: where it saturates, it should be seen to.
 ONCE = once_differentiable(lambda ctx: None).__code__
+OF_VALUES = re.compile("data-dependent|DataDependent|unbacked|local_scalar_dense|FakeTensor")  # torch's words.
 CURE = "write it with detach(), as in x + (f(x) - x).detach()"
 
 
@@ -163,7 +165,8 @@ def kind_of(call):
             with apart():
                 return kind_by([Trial(call, scale, fill) for scale in scales])
         except Exception as error:
-            why = why or (str(error).strip().splitlines() or [type(error).__name__])[0]
+            said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            why = why or ("it asks for the value of a tensor of the module's" if OF_VALUES.search(said) else said)
     return f"is no derivative that gpuc could try ({why})"
 
 
