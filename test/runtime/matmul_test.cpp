@@ -325,6 +325,17 @@ TEST(Matmul, NarrowWeightGradients) {
   EXPECT_EQ(planMatmul(makeShape(256, 128, 400, false, false, false)).tile_n, 32) << "a lies in rows";
 }
 
+TEST(Matmul, FewRowsAreATileForEachOfTwoThreads) {
+  auto tiles = [](int64_t m, int64_t n, int64_t k) {
+    return planMatmul(makeShape(m, n, k, false, false, false)).columnTiles();
+  };
+  EXPECT_EQ(tiles(16, 256, 512), 2);
+  EXPECT_EQ(tiles(1, 512, 512), 2) << "b is long to read";
+  EXPECT_EQ(tiles(1, 256, 256), 1) << "not worth a fork";
+  EXPECT_EQ(tiles(16, 80, 512), 1) << "halves would not be whole vectors by four";
+  EXPECT_EQ(tiles(16, 1024, 512), 2);
+}
+
 TEST(Matmul, RandomShapes) {
   std::mt19937_64 random(20260101);
   auto extent = [&](int64_t most) {
