@@ -81,6 +81,12 @@ bool holds(Type type, double number) {
   return rounded.isInfinity() == std::isinf(number) && rounded.isZero() == (number == 0);
 }
 
+/// An i64 as it is written: not each of them is a double. Null for what is none.
+TypedAttr exactConstant(ir::SpecAttr spec, Type element) {
+  auto value = dyn_cast_or_null<IntegerAttr>(spec.getArguments().get("value"));
+  return spec.getName() == "constant" && value && value.getType() == element ? value : TypedAttr();
+}
+
 } // namespace
 
 FailureOr<Value> buildInitialValue(OpBuilder &builder, ir::VariableOp variable, Value seed, Value step,
@@ -97,6 +103,8 @@ FailureOr<Value> buildInitialValue(OpBuilder &builder, ir::VariableOp variable, 
 
   RankedTensorType type = variable.getWholeType();
   Location location = NameLoc::get(variable.getSymNameAttr(), variable.getLoc());
+  if (TypedAttr exact = exactConstant(spec, type.getElementType()))
+    return ir::ConstantOp::create(builder, location, type, exact).getResult();
   if (draw.distribution == Distribution::constant && !holds(type.getElementType(), draw.first))
     return variable.emitOpError("has elements of type ")
            << type.getElementType() << ", none of which is " << numberText(draw.first);

@@ -186,3 +186,23 @@ module @sum_over_the_batch {
   }
   gpuc.recipe { loss = @loss }
 }
+
+// -----
+
+// Integers as they are written, of which not each is a double.
+// CHECK-LABEL: module @large_integers
+// CHECK:       func.func @init
+// CHECK:         gpuc.constant 9007199254740993 : tensor<2xi64>
+// CHECK:         gpuc.constant 9223372036854775807 : tensor<i64>
+module @large_integers {
+  gpuc.variable @w : tensor<2xf32> init zeros
+  gpuc.variable @a kind counter : tensor<2xi64> init constant(value = 9007199254740993)
+  gpuc.variable @b kind counter : tensor<i64> init constant(value = 9223372036854775807)
+  func.func @loss(%x: tensor<4x2xf32> {gpuc.name = "x"}) -> (tensor<f32>, tensor<f32>) {
+    %w = gpuc.read @w : tensor<2xf32>
+    %0 = gpuc.broadcast %w dims [1] : tensor<2xf32> to tensor<4x2xf32>
+    %sum, %count = gpuc.mse %0, %x : (tensor<4x2xf32>, tensor<4x2xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, optimizer = sgd(lr = 0.1) }
+}
