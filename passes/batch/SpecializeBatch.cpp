@@ -140,11 +140,12 @@ class SpecializeBatchPass : public impl::SpecializeBatchPassBase<SpecializeBatch
         return module.emitError("the batch is already bound to ") << bound.getInt() << ", not to " << given;
       return bound.getInt();
     }
-    if (needed || given == 0 || hasInputOfRows(module, given))
+    if (needed || chosen == 0 || hasInputOfRows(module, chosen))
       return chosen;
     if (!recipes.empty())
       return module.emitError("no shape has a leading `?` for a batch of ")
-             << given << " to be bound to, and no input has " << given << " rows: leave --batch out";
+             << chosen << " to be bound to, and no input has " << chosen << " rows: leave "
+             << (given == 0 ? "the recipe's `batch`" : "--batch") << " out";
     module.emitWarning("batch=") << given << " changes nothing: no shape has a leading `?`";
     return chosen;
   }

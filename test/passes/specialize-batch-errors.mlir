@@ -48,6 +48,18 @@ module {
 
 // -----
 
+// Nor by those of a recipe: whoever brings data would be refused.
+// expected-error @below {{no shape has a leading `?` for a batch of 3 to be bound to, and no input has 3 rows: leave the recipe's `batch` out}}
+module {
+  func.func @loss(%x: tensor<6x4xf32>) -> (tensor<f32>, tensor<f32>) {
+    %sum, %count = gpuc.mse %x, %x : (tensor<6x4xf32>, tensor<6x4xf32>) -> (tensor<f32>, tensor<f32>)
+    return %sum, %count : tensor<f32>, tensor<f32>
+  }
+  gpuc.recipe { loss = @loss, batch = 3 }
+}
+
+// -----
+
 // Training by other rows than there are.
 // OTHER: error: no shape has a leading `?` for a batch of 8 to be bound to, and no input has 8 rows: leave --batch out
 module {
