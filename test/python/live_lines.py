@@ -219,6 +219,25 @@ class Lines(unittest.TestCase):
         trace = f'  File "/user/model.py", line 7, in forward\n  File "{contextlib.__file__}", line 105, in inner\n'
         self.assertEqual(user_line(trace), ("/user/model.py", 7))
 
+    def test_buffers_of_a_first_pass(self):
+        """Of another shape, as convit of timm has: the cure is one."""
+
+        class Grows(Mlp):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("places", torch.zeros(1))
+
+            def forward(self, x):
+                if self.places.shape != x.shape[1:]:
+                    self.places = torch.arange(x.shape[1]).float()
+                return super().forward(x + self.places)
+
+        net = Grows()
+        self.assertIn("gives the buffer 'places' another shape or type, or removes it, and variables keep theirs: if its first pass alone does, call the",
+                      self.error(net=net))  # fmt: skip
+        net(torch.zeros(4, 6))
+        gpuc.compile(net, nn.CrossEntropyLoss(), "sgd:lr=1", (torch.randn(4, 6), torch.randint(0, 3, (4,))))
+
     def test_what_torch_said_is_left_out(self):
         """Of a traceback, unless Python is told to say all."""
 

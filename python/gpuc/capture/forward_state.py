@@ -59,7 +59,8 @@ def assign(layer, module, name, before):
     if now is before or before is None:
         return
     if now is None or now.shape != before.shape or now.dtype != before.dtype:
-        refuse([Problem(f"forward() gives the buffer '{name}' another shape or type, or removes it, and variables keep theirs", layer)])
+        refuse([Problem(f"forward() gives the buffer '{name}' another shape or type, or removes it, and variables keep theirs: if its first pass "
+                        "alone does, call the module once before", layer)])  # fmt: skip
     before.copy_(now.detach())
     module._buffers[name] = before
 
