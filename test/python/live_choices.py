@@ -108,6 +108,19 @@ class Choices(Case):
         said = self.trains(body, torch.randn(8, 8).double())
         self.assertEqual(len([each for each in said if "asserts something of a tensor's value, which a compiled step does not check" in each]), 2)
 
+    def test_whether_numbers_are_finite(self):
+        """As models of the DETR family ask."""
+
+        def body(net, h):
+            if not torch.isfinite(h).all():
+                h = torch.clamp(h, min=-1e10, max=1e10)
+            if torch.isnan(h).any() or torch.any(torch.isinf(h)):
+                h = h.nan_to_num()
+            return h.square().mean()
+
+        said = self.trains(body)
+        self.assertEqual(len([each for each in said if "goes on as if all numbers were finite, which a compiled step does not ask: check_numer" in each]), 2)
+
     def test_none(self):
         """Whose sum is 0."""
         torch.manual_seed(0)

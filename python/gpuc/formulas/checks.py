@@ -1,6 +1,6 @@
 """`assert (x >= 0).all()` and `if x.min() < low: raise …`: what a forward pass checks of values, and a compiled step does not.
 
-It goes on as if the check were passed, and a warning says so.
+It goes on as if the check were passed, and as if numbers were finite where it is asked that, and a warning says so.
 """
 
 import ast
@@ -18,19 +18,37 @@ from gpuc.errors import Problem
 from gpuc.lines import user_line
 
 UNCHECKED = "asserts something of a tensor's value, which a compiled step does not check"
+FINITE = "goes on as if all numbers were finite, which a compiled step does not ask: check_numerics=True names where one is not"
 BOOL = FakeTensor.__bool__
 
 
 def answer_of(frame):
-    """The truth value of what the frame is asking for by which its check is passed; None: it is none."""
+    """The truth value of what the frame is asking for by which its check is passed, and what to say of it; None: it is none."""
     place = place_of_asked(frame)
     if not place or None in place:
         return None
+    place = tuple(place)
     for node in checks_in(frame.f_code.co_filename):
-        answer = by_place(node.test, tuple(place), isinstance(node, ast.Assert))
+        answer = by_place(node.test, place, isinstance(node, ast.Assert))
         if answer is not None:
-            return answer
-    return None
+            return answer, UNCHECKED
+    asked = next((node for node in calls_in(frame.f_code.co_filename) if place_of(node) == place), None)
+    return None if asked is None or (answer := is_of_finite(asked)) is None else (answer, FINITE)
+
+
+def is_of_finite(call):
+    """Whether all numbers are finite: isfinite(x).all(), isnan(x).any()."""
+    within = call.func.value if isinstance(call.func, ast.Attribute) and not call.args else call.args[0] if len(call.args) == 1 else None
+    asks, of = name_in(call), name_in(within) if isinstance(within, ast.Call) else ""
+    return True if (asks, of) == ("all", "isfinite") else False if asks == "any" and of in ("isnan", "isinf") else None
+
+
+def name_in(call):
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+def place_of(node):
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
 
 
 def place_of_asked(frame):
@@ -44,12 +62,19 @@ def place_of_asked(frame):
 
 
 @functools.lru_cache(64)
-def checks_in(file):
+def nodes_in(file):
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        return list(ast.walk(ast.parse("".join(linecache.getlines(file)))))
     except SyntaxError:
         return []
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Assert) or (isinstance(node, ast.If) and is_refusal(node.body))]
+
+
+def calls_in(file):
+    return [node for node in nodes_in(file) if isinstance(node, ast.Call)]
+
+
+def checks_in(file):
+    return [node for node in nodes_in(file) if isinstance(node, ast.Assert) or (isinstance(node, ast.If) and is_refusal(node.body))]
 
 
 def is_refusal(body):
@@ -63,7 +88,7 @@ def by_place(test, place, wanted):
         return next((each for each in found if each is not None), None)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return by_place(test.operand, place, not wanted)
-    return wanted if (test.lineno, test.end_lineno, test.col_offset, test.end_col_offset) == place else None
+    return wanted if place_of(test) == place else None
 
 
 @contextlib.contextmanager
@@ -75,8 +100,8 @@ def passed_checks(noted=None):
         if known is None:
             return BOOL(tensor)
         if noted is not None:
-            noted.append(Problem(UNCHECKED, "", *user_line("".join(traceback.format_stack()))))
-        return known
+            noted.append(Problem(known[1], "", *user_line("".join(traceback.format_stack()))))
+        return known[0]
 
     with contextlib.ExitStack() as undo:
         put(undo, FakeTensor, "__bool__", answer)
