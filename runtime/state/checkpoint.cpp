@@ -19,7 +19,9 @@ constexpr std::string_view kPrefix = "step-", kSuffix = ".safetensors", kLatest 
 constexpr std::string_view kTemporaryMark = ".tmp.";  // of writeFileAtomically
 constexpr std::string_view kOwnKeys = "gpuc.";
 constexpr const char* kChecksumKey = "gpuc.data_crc32";
-constexpr uint32_t kNoBytes = 0;  // the CRC-32 of nothing
+constexpr const char* kMetadataChecksumKey = "gpuc.metadata_crc32";
+constexpr int64_t kMostSteps = 1'000'000'000'000'000;  // or of anything else that a position counts
+constexpr uint32_t kNoBytes = 0;                       // the CRC-32 of nothing
 
 /// The step in a checkpoint's name, or none for any other name.
 std::optional<int64_t> stepOf(std::string_view name) {
@@ -53,6 +55,21 @@ uint32_t checksumOf(std::vector<TensorView> tensors) {
   return checksum;
 }
 
+/// The names and values but for this checksum's own.
+uint32_t checksumOf(const Metadata& metadata) {
+  uint32_t checksum = kNoBytes;
+  for (const auto& [key, value] : metadata)
+    if (key != kMetadataChecksumKey) checksum = checksumOf(key + '\0' + value + '\0', checksum);
+  return checksum;
+}
+
+/// That the file holds what was written: an error says "its `what` have …".
+Status checkChecksum(const Metadata& metadata, const char* key, uint32_t checksum, const char* what) {
+  const std::string found = std::to_string(checksum), &stated = metadata.at(key);
+  if (stated == found) return okStatus();
+  return Status::error(std::string("its ") + what + " the checksum " + found + ", expected " + stated);
+}
+
 /// Calls visit(key, value) for each number of a position.
 template <typename Position, typename Visit>
 void visitPosition(Position& position, Visit visit) {
@@ -69,7 +86,8 @@ template <typename Integer>
 bool parseNumber(const std::string& text, Integer& value) {
   const char* end = text.data() + text.size();
   auto [stop, code] = std::from_chars(text.data(), end, value);
-  return code == std::errc() && stop == end && value >= 0;
+  const bool fits = std::is_unsigned_v<Integer> || static_cast<int64_t>(value) <= kMostSteps;
+  return code == std::errc() && stop == end && value >= 0 && fits;
 }
 
 /// Takes the gpuc.* entries out of `metadata`.
@@ -85,7 +103,7 @@ Result<TrainingPosition> takePosition(Metadata& metadata) {
     }
     if (!parseNumber(entry->second, value))
       status = Status::error(std::string(key) + " is " + inQuotes(entry->second) +
-                             ", expected an integer from 0 up");
+                             ", expected an integer from 0 to 10^15");
   });
   if (!status.ok()) return status;
   std::erase_if(metadata, [](const auto& entry) { return entry.first.starts_with(kOwnKeys); });
@@ -126,6 +144,7 @@ Status CheckpointFolder::save(const TrainingPosition& position, std::vector<Tens
     if (key.starts_with(kOwnKeys)) return Status::error("metadata " + key + ": gpuc. names are gpuc's own");
   visitPosition(position, [&](const char* key, auto value) { all[key] = std::to_string(value); });
   all[kChecksumKey] = std::to_string(checksumOf(tensors));
+  all[kMetadataChecksumKey] = std::to_string(checksumOf(all));
   removeStrays();  // first: they may be what filled the disk
   std::string name = checkpointName(position.step);
   GPUC_RETURN_IF_ERROR(writeSafetensors(path_ + "/" + name, std::move(tensors), all));
@@ -191,6 +210,9 @@ Result<std::optional<Checkpoint>> CheckpointFolder::loadNewest() const {
   std::vector<std::string> warnings;
   for (int64_t step : stepsByPreference(all)) {
     Result<Checkpoint> checkpoint = load(path_ + "/" + checkpointName(step));
+    if (checkpoint.ok() && checkpoint->position.step != step)
+      checkpoint = errorf("%s/%s: is of step %lld, which its name does not say", path_.c_str(),
+                          checkpointName(step).c_str(), static_cast<long long>(checkpoint->position.step));
     if (!checkpoint.ok()) {
       warnings.push_back("passing over a damaged checkpoint: " + checkpoint.message());
       continue;
@@ -206,12 +228,13 @@ Result<std::optional<Checkpoint>> CheckpointFolder::loadNewest() const {
 Result<Checkpoint> CheckpointFolder::load(const std::string& path) {
   GPUC_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::open(path));
   Metadata metadata = file.metadata();
-  auto stated = metadata.find(kChecksumKey);
-  if (stated == metadata.end())
+  if (!metadata.contains(kChecksumKey))
     return Status::error(path + ": is no checkpoint of training: it has no " + kChecksumKey);
-  std::string found = std::to_string(checksumOf(file));
-  if (stated->second != found)
-    return Status::error(path + ": its data have the checksum " + found + ", expected " + stated->second);
+  Status whole = checkChecksum(metadata, kChecksumKey, checksumOf(file), "data have");
+  // Versions before this checksum did not write it.
+  if (whole.ok() && metadata.contains(kMetadataChecksumKey))
+    whole = checkChecksum(metadata, kMetadataChecksumKey, checksumOf(metadata), "metadata have");
+  if (!whole.ok()) return Status::error(path + ": " + whole.message());
   Result<TrainingPosition> position = takePosition(metadata);
   if (!position.ok()) return Status::error(path + ": " + position.message());
   return Checkpoint{std::move(file), *position, std::move(metadata), {}};

@@ -45,9 +45,9 @@ class CheckpointFolder {
   Status save(const TrainingPosition& position, std::vector<TensorView> tensors,
               const Metadata& metadata = {}) const;
 
-  /// The checkpoint that `latest` names if it is whole (format, lengths and checksum), else the next older
-  /// one that is, with a warning for each passed over. None if the folder holds no checkpoint; an error if it
-  /// holds some and none is whole.
+  /// The checkpoint that `latest` names if it is whole (format, lengths, the checksums of tensors and
+  /// metadata, the step that its name says), else the next older one that is, with a warning for each passed
+  /// over. None if the folder holds no checkpoint; an error if it holds some and none is whole.
   Result<std::optional<Checkpoint>> loadNewest() const;
 
   /// The largest step of which there is a checkpoint, whole or not; none if there is none.

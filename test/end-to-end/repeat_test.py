@@ -141,6 +141,7 @@ def change_checkpoint(path):
         first, end = header[name]["data_offsets"]
         checksum = zlib.crc32(data[first:end], checksum)
     header["__metadata__"]["gpuc.data_crc32"] = str(checksum)
+    del header["__metadata__"]["gpuc.metadata_crc32"]  # as versions before it have none
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with open(path, "wb") as file:

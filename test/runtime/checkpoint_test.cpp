@@ -15,6 +15,7 @@
 #include <random>
 #include <thread>
 
+#include "runtime/base/file.h"
 #include "test/runtime/temporary_folder.h"
 
 namespace gpuc {
@@ -152,7 +153,7 @@ TEST(Checkpoint, RefusesWhatIsNone) {
   ASSERT_TRUE(writeSafetensors(temporary / "w", {view}, {{"gpuc.data_crc32", crc}}).ok());
   expectError(CheckpointFolder::load(temporary / "w"),
               "w: is no checkpoint of training: it has no gpuc.step");
-  for (const char* step : {"-1", "1x", "", "9223372036854775808"}) {
+  for (const char* step : {"-1", "1x", "", "1000000000000001", "9223372036854775808"}) {
     ASSERT_TRUE(
         writeSafetensors(temporary / "w", {view}, {{"gpuc.data_crc32", crc}, {"gpuc.step", step}}).ok());
     expectError(CheckpointFolder::load(temporary / "w"),
@@ -162,6 +163,34 @@ TEST(Checkpoint, RefusesWhatIsNone) {
               "metadata gpuc.step: gpuc. names are gpuc's own");
   expectError(CheckpointFolder::open(temporary.path(), 0), "cannot keep 0 checkpoints, expected at least 1");
   expectError(CheckpointFolder::open(temporary / "w/x", 1), "cannot make the folder " + (temporary / "w/x"));
+}
+
+/// A file's bytes with `from`, which is there once, as `to`, which is as long.
+void edit(const std::string& path, const std::string& from, const std::string& to) {
+  std::string bytes = *readFile(path);
+  ASSERT_EQ(from.size(), to.size());
+  const size_t at = bytes.find(from);
+  ASSERT_NE(at, std::string::npos);
+  bytes.replace(at, from.size(), to);
+  ASSERT_TRUE(writeFileAtomically(path, bytes).ok());
+}
+
+// Another seed or place in the data would train on, on other batches.
+TEST(Checkpoint, PassesOverWhatSaysAnotherPosition) {
+  TemporaryFolder temporary;
+  CheckpointFolder folder = *CheckpointFolder::open(temporary.path(), 5);
+  for (int64_t step : {1, 2, 3}) ASSERT_TRUE(save(folder, step).ok());
+  const std::string newest = temporary / checkpointName(3);
+  edit(newest, "\"gpuc.step\":\"3\"", "\"gpuc.step\":\"2\"");
+  expectError(CheckpointFolder::load(newest), newest + ": its metadata have the checksum ");
+  EXPECT_EQ((*folder.loadNewest())->position.step, 2);
+  fs::copy_file(temporary / checkpointName(1), temporary / checkpointName(2),
+                fs::copy_options::overwrite_existing);
+  const Result<std::optional<Checkpoint>> oldest = folder.loadNewest();
+  EXPECT_EQ((*oldest)->position.step, 1);
+  ASSERT_EQ((*oldest)->warnings.size(), 2u);
+  EXPECT_NE((*oldest)->warnings[1].find(checkpointName(2) + ": is of step 1, which its name does not say"),
+            std::string::npos);
 }
 
 /// Runs `body` in a child process; it must not return.
