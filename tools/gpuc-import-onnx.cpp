@@ -4,7 +4,7 @@
 #include <set>
 
 #include "frontend/onnx/Onnx.h"
-#include "frontend/onnx/Reader.h"
+#include "frontend/onnx/reader/Reader.h"
 #include "runtime/base/file.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/output_files.h"

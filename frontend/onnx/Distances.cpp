@@ -2,7 +2,7 @@
 
 #include "frontend/onnx/Distances.h"
 
-#include "frontend/onnx/HostTensor.h"
+#include "frontend/onnx/reader/HostTensor.h"
 
 #include <cmath>
 

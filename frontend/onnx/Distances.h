@@ -1,7 +1,7 @@
 //===- Distances.h - Distances that an exporter writes without their Abs ----===//
 #pragma once
 
-#include "frontend/onnx/Model.h"
+#include "frontend/onnx/reader/Model.h"
 
 namespace gpuc::onnx {
 

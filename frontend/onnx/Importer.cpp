@@ -3,8 +3,8 @@
 #include "frontend/onnx/Importer.h"
 
 #include "frontend/onnx/Loss.h"
-#include "frontend/onnx/OpTable.h"
 #include "frontend/onnx/Text.h"
+#include "frontend/onnx/ops/OpTable.h"
 
 #include "mlir/IR/Verifier.h"
 

@@ -2,7 +2,7 @@
 
 #include "frontend/onnx/Loss.h"
 
-#include "frontend/onnx/HostTensor.h"
+#include "frontend/onnx/reader/HostTensor.h"
 
 #include "llvm/ADT/StringExtras.h"
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "frontend/onnx/Exporter.h"
-#include "frontend/onnx/HostTensor.h"
 #include "frontend/onnx/Tensor.h"
+#include "frontend/onnx/reader/HostTensor.h"
 
 #include <set>
 

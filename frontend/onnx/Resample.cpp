@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Resample.h"
-#include "frontend/onnx/HostTensor.h"
+#include "frontend/onnx/reader/HostTensor.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 //===- Tables.h - Tensors that give away that nobody trains them ------------===//
 #pragma once
 
-#include "frontend/onnx/Model.h"
+#include "frontend/onnx/reader/Model.h"
 
 namespace gpuc::onnx {
 

@@ -3,7 +3,7 @@
 #include "frontend/onnx/Tensor.h"
 
 #include "frontend/ElementType.h"
-#include "frontend/onnx/HostTensor.h"
+#include "frontend/onnx/reader/HostTensor.h"
 
 #include <functional>
 #include <numeric>

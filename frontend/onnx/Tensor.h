@@ -9,7 +9,7 @@
 
 #include "frontend/Failure.h"
 #include "frontend/Shapes.h"
-#include "frontend/onnx/Model.h"
+#include "frontend/onnx/reader/Model.h"
 
 #include "dialects/gpuc/GpucOps.h"
 

@@ -8,7 +8,7 @@
 #include "frontend/onnx/Unmerge.h"
 
 #include "frontend/onnx/Exporter.h"
-#include "frontend/onnx/HostTensor.h"
+#include "frontend/onnx/reader/HostTensor.h"
 
 #include <algorithm>
 #include <cstring>

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "frontend/onnx/Model.h"
+#include "frontend/onnx/reader/Model.h"
 
 namespace gpuc::onnx {
 

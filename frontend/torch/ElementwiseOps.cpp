@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/onnx/Activations.h"
 #include "frontend/onnx/Formulas.h"
+#include "frontend/onnx/ops/Activations.h"
 #include "frontend/torch/OpTable.h"
 
 #include <algorithm>

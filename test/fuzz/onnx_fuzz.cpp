@@ -1,7 +1,7 @@
 // ONNX files: any bytes give a model, whose import gives a module or problems, or an error; each of them one
 // line.
 #include "frontend/onnx/Onnx.h"
-#include "frontend/onnx/Reader.h"
+#include "frontend/onnx/reader/Reader.h"
 #include "test/fuzz/fuzz_check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

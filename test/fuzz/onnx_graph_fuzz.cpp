@@ -2,10 +2,10 @@
 // module or problems. Mutated files (onnx_fuzz.cpp) seldom get past protobuf, these always do.
 #include <cstdlib>
 
-#include "frontend/onnx/HostTensor.h"
 #include "frontend/onnx/Onnx.h"
-#include "frontend/onnx/OpTable.h"
-#include "frontend/onnx/Upgrade.h"
+#include "frontend/onnx/ops/OpTable.h"
+#include "frontend/onnx/reader/HostTensor.h"
+#include "frontend/onnx/reader/Upgrade.h"
 #include "test/fuzz/fuzz_check.h"
 
 namespace {

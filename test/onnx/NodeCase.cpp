@@ -2,9 +2,9 @@
 
 #include "test/onnx/NodeCase.h"
 
-#include "frontend/onnx/HostTensor.h"
 #include "frontend/onnx/Onnx.h"
-#include "frontend/onnx/Reader.h"
+#include "frontend/onnx/reader/HostTensor.h"
+#include "frontend/onnx/reader/Reader.h"
 #include "passes/Compiler.h"
 #include "runtime/base/file.h"
 #include "runtime/gpuc.h"

@@ -1,7 +1,7 @@
 //===- ScanOps.cpp - Scan: a loop over time whose body is a graph -----------===//
 
 #include "frontend/onnx/Importer.h"
-#include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/ops/OpTable.h"
 
 #include "llvm/ADT/STLExtras.h"
 

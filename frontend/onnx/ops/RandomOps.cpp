@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Importer.h"
-#include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/ops/OpTable.h"
 
 namespace gpuc::onnx {
 namespace {

@@ -1,7 +1,7 @@
 //===- SignalOps.cpp - Fourier transforms and windows -----------------------===//
 
 #include "frontend/onnx/Importer.h"
-#include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/ops/OpTable.h"
 
 #include <algorithm>
 #include <cmath>

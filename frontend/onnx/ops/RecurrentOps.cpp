@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/onnx/Activations.h"
 #include "frontend/onnx/Loop.h"
-#include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/ops/Activations.h"
+#include "frontend/onnx/ops/OpTable.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -1,9 +1,9 @@
 //===- ElementwiseOps.cpp - ONNX ops that work element by element -----------===//
 
-#include "frontend/onnx/ElementTypes.h"
 #include "frontend/onnx/Formulas.h"
 #include "frontend/onnx/Importer.h"
-#include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/ops/OpTable.h"
+#include "frontend/onnx/reader/ElementTypes.h"
 
 #include <algorithm>
 #include <limits>

@@ -6,7 +6,7 @@
 
 #include "frontend/onnx/Exporter.h"
 #include "frontend/onnx/Importer.h"
-#include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/ops/OpTable.h"
 
 #include <algorithm>
 

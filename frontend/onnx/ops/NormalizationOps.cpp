@@ -1,7 +1,7 @@
 //===- NormalizationOps.cpp - Normalizations and dropout --------------------===//
 
 #include "frontend/onnx/Importer.h"
-#include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/ops/OpTable.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 //===- HostTensor.h - Arithmetic on what is known while importing -----------===//
 #pragma once
 
-#include "frontend/onnx/Model.h"
+#include "frontend/onnx/reader/Model.h"
 
 namespace gpuc::onnx {
 

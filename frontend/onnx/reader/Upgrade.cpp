@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/onnx/Upgrade.h"
+#include "frontend/onnx/reader/Upgrade.h"
 
-#include "frontend/onnx/HostTensor.h"
+#include "frontend/onnx/reader/HostTensor.h"
 
 #include <map>
 

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/onnx/Activations.h"
 #include "frontend/onnx/Importer.h"
-#include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/ops/Activations.h"
+#include "frontend/onnx/ops/OpTable.h"
 
 #include "llvm/ADT/StringRef.h"
 

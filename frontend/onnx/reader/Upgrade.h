@@ -1,7 +1,7 @@
 //===- Upgrade.h - Nodes of old opsets as those of opset 13 -----------------===//
 #pragma once
 
-#include "frontend/onnx/Model.h"
+#include "frontend/onnx/reader/Model.h"
 
 namespace gpuc::onnx {
 

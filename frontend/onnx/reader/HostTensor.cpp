@@ -1,6 +1,6 @@
 //===- HostTensor.cpp - Arithmetic on what is known while importing ---------===//
 
-#include "frontend/onnx/HostTensor.h"
+#include "frontend/onnx/reader/HostTensor.h"
 
 #include "runtime/base/half.h"
 

@@ -1,6 +1,6 @@
 //===- MatrixOps.cpp - Matrix products --------------------------------------===//
 
-#include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/ops/OpTable.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 //===- ReductionOps.cpp - Reductions, orders and running sums ---------------===//
 
 #include "frontend/onnx/Formulas.h"
-#include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/ops/OpTable.h"
 
 #include <algorithm>
 #include <limits>

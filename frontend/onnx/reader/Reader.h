@@ -1,7 +1,7 @@
 //===- Reader.h - From the bytes of an ONNX file to a Model -----------------===//
 #pragma once
 
-#include "frontend/onnx/Model.h"
+#include "frontend/onnx/reader/Model.h"
 #include "runtime/base/status.h"
 
 #include <string_view>

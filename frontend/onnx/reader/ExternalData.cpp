@@ -1,6 +1,6 @@
 //===- ExternalData.cpp - Tensors that a model keeps in other files ---------===//
 
-#include "frontend/onnx/ExternalData.h"
+#include "frontend/onnx/reader/ExternalData.h"
 
 #include "runtime/base/flags.h"
 #include "runtime/base/parse.h"

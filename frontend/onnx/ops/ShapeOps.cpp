@@ -2,7 +2,7 @@
 
 #include "frontend/onnx/Folding.h"
 #include "frontend/onnx/Importer.h"
-#include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/ops/OpTable.h"
 
 #include <algorithm>
 #include <numeric>

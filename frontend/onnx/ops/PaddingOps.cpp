@@ -1,6 +1,6 @@
 //===- PaddingOps.cpp - Padding ---------------------------------------------===//
 
-#include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/ops/OpTable.h"
 
 #include <algorithm>
 

@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/onnx/Reader.h"
+#include "frontend/onnx/reader/Reader.h"
 
-#include "frontend/onnx/ElementTypes.h"
-#include "frontend/onnx/ExternalData.h"
-#include "frontend/onnx/HostTensor.h"
 #include "frontend/onnx/Text.h"
-#include "frontend/onnx/Upgrade.h"
+#include "frontend/onnx/reader/ElementTypes.h"
+#include "frontend/onnx/reader/ExternalData.h"
+#include "frontend/onnx/reader/HostTensor.h"
+#include "frontend/onnx/reader/Upgrade.h"
 #include "onnx.pb.h"
 #include "runtime/base/file_kind.h"
 

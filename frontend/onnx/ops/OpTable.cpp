@@ -1,6 +1,6 @@
 //===- OpTable.cpp - Which ONNX ops there are -------------------------------===//
 
-#include "frontend/onnx/OpTable.h"
+#include "frontend/onnx/ops/OpTable.h"
 
 namespace gpuc::onnx {
 

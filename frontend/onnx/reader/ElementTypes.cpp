@@ -1,4 +1,4 @@
-#include "frontend/onnx/ElementTypes.h"
+#include "frontend/onnx/reader/ElementTypes.h"
 
 namespace gpuc::onnx {
 namespace {

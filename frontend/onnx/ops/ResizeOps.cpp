@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Importer.h"
-#include "frontend/onnx/OpTable.h"
 #include "frontend/onnx/Resample.h"
-#include "frontend/onnx/Upgrade.h"
+#include "frontend/onnx/ops/OpTable.h"
+#include "frontend/onnx/reader/Upgrade.h"
 
 #include <algorithm>
 #include <cmath>
