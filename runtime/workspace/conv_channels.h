@@ -64,8 +64,10 @@ inline constexpr int64_t kChannelsRoundBytes = 2 << 20;
 
 /// Rows of the sums of one tile; of the filter packed at once, which is what is added up before sums are
 /// stored; and of the filter's gradient. Of fewer, filters of many taps would meet few channels at a time: by
-/// strides of two each element of x's cotangent has a quarter of the taps.
-inline constexpr int64_t kChannelsSumRows = 512, kChannelsFilterRows = 648;
+/// strides of two each element of x's cotangent has a quarter of the taps. In whole vectors, to which the
+/// rows of a gradient's tile are filled up.
+inline constexpr int64_t kChannelsSumRows = 512, kChannelsFilterRows = 656;
+static_assert(kChannelsFilterRows % 16 == 0);
 
 /// So many taps are known at once, of groups side by side fewer.
 inline constexpr int64_t kMostChannelsTaps = 128, kMostJoinedTaps = 64;

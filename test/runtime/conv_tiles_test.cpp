@@ -36,7 +36,8 @@ std::vector<ConvShape> shapesOfTiles() {
         makeShape(5, 6, 16, axis(12, 5), axis(12, 5)), makeShape(5, 600, 600, same(9), same(9), 600),
         makeShape(3, 64, 128, axis(14, 1, 2), axis(14, 1, 2)), makeShape(6, 64, 256, same(7), same(7), 2),
         makeShape(1, 2, 500, axis(1, 1), axis(1, 1)), makeShape(6, 28, 28, same(9, 2), same(7, 2), 7),
-        makeShape(5, 40, 40, same(33, 2), same(33, 2), 5), makeShape(2, 12, 12, same(7), same(7), 3)})
+        makeShape(5, 40, 40, same(33, 2), same(33, 2), 5), makeShape(2, 12, 12, same(7), same(7), 3),
+        makeShape(3, 40, 70, axis(20, 9, 2), axis(19, 9, 2))})
     shapes.push_back(filterGradient(shape));
   return shapes;
 }
@@ -138,6 +139,19 @@ void checkHandedOn(const ConvShape& shape, ConvMethod method) {
 TEST(ConvTiles, HandedOnTheyHaveTheBitsOfAStoredGradient) {
   for (const ConvShape& shape : shapesOfTiles())
     for (ConvMethod method : methodsWithTiles(shape)) checkHandedOn(shape, method);
+}
+
+// By channels they are made on the stack, of rows that are filled up to whole vectors.
+TEST(ConvTiles, FitTheirScratch) {
+  for (int64_t height = 1; height <= 16; ++height)
+    for (int64_t width = 1; height * width <= kMostChannelsTaps; ++width) {
+      const ConvShape shape =
+          filterGradient(makeShape(4, 1024, 1024, axis(16, height), axis(width + 4, width)));
+      const std::optional<GradientTiles> tiles = convGradientTiles(shape, ConvMethod::by_channels);
+      ASSERT_TRUE(tiles);
+      EXPECT_LE(tiles->tile_rows * tiles->stride * 4, kChannelsFilterRows * kChannelsRowBytes)
+          << describe(shape);
+    }
 }
 
 TEST(ConvTiles, HandingOnAllocatesNothing) {
