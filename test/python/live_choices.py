@@ -128,6 +128,21 @@ class Choices(Case):
         step = gpuc.compile(net, lambda out, labels: out[labels > 0].sum(), "sgd:lr=0", batch)
         self.assertEqual(step(batch[0], torch.zeros(4, dtype=torch.int64)), 0)
 
+    def test_gradients_of_none(self):
+        """Of formulas that have no number for what is not chosen."""
+
+        def body(net, h, wanted):
+            more, less = wanted[:, None] & (h > 0), wanted[:, None] & (h < 0)
+            return h.square().mean() + h[more].sqrt().sum() + (1 / h[more]).log().sum() + (-h[less]).sqrt().sum()
+
+        def below(net, h, wanted):
+            return h.square().mean() + F.linear(h[wanted].abs(), -h[:3].abs()).sqrt().sum()
+
+        none = torch.zeros(8, dtype=torch.bool)
+        self.trains(body, torch.tensor([True, False] * 4))
+        self.trains(body, none)
+        self.trains(below, none)
+
     def test_what_is_refused(self):
         """By the line, and what of chosen rows it is."""
         for body, text in (

@@ -133,8 +133,46 @@ class Whether(Case):
             return h[rows].sum() if rows.numel() != 0 else h.sum()
 
         for body in (one_or_other, a_mean, as_many_as_there_are, by_its_places):
-            with self.assertRaisesRegex(gpuc.Error, f"{__file__}:[0-9]+: asks whether a mask chooses some rows, and a compiled step, which does not, would"):
-                self.trains(lambda net, h, body=body: body(h, h[:, 0] > 0))
+            self.is_refused(lambda net, h, body=body: body(h, h[:, 0] > 0))
+
+    def is_refused(self, body):
+        with self.assertRaisesRegex(gpuc.Error, f"{__file__}:[0-9]+: asks whether a mask chooses some rows, and a compiled step, which does not, would"):
+            self.trains(body)
+
+    def test_where_results_are_the_same_at_first(self):
+        """But not their gradients, nor what parameters and buffers of 0 do later."""
+
+        def without_gradients(net, h):
+            mask = h[:, 0] > 0
+            if not mask.any():
+                h = h.detach()
+            return h.square().mean() + net.fc.bias.sum()
+
+        def by_a_buffer(net, h):
+            mask = h[:, 0] > 0
+            return h[mask].sum() + (0 if mask.any() else (net.queue.sum() * h).sum())
+
+        def by_a_number(net, h):
+            mask = h[:, 0] > 0
+            return h[mask].sum() + (0 if mask.any() else (net.scale * h.detach()).sum())
+
+        self.is_refused(without_gradients)
+        self.is_refused(by_a_buffer)
+        zero = torch.zeros(8, dtype=torch.float64)
+        with self.assertRaisesRegex(gpuc.Error, "asks whether a mask chooses some rows"):
+            net = Net(by_a_number).double()
+            net.scale = nn.Parameter(zero)
+            gpuc.compile(net, None, "sgd:lr=0.1", torch.randn(8, 6).double())
+
+    def test_loops_that_end_with_none(self):
+        def halved(h, is_left):
+            while is_left.any():
+                h = torch.where(is_left[:, None], h / 2, h)
+                is_left = h[:, 0] > 0.1
+            return h
+
+        with self.assertRaisesRegex(gpuc.Error, f"{__file__}:[0-9]+: goes on as long as a mask chooses some rows, which hangs on values: loop as often"):
+            self.trains(lambda net, h: halved(h, h[:, 0] > 0.1).sum() + h[h > 0].sum())
 
     def test_other_questions(self):
         for body, text in (

@@ -16,7 +16,7 @@ from gpuc.capture.custom_gradients import refuse_here
 from gpuc.formulas.masks import SELECTS, WHERE, is_mask
 from gpuc.formulas.named import name_of
 from gpuc.formulas.stand_ins import StandIn
-from gpuc.formulas.whether_any import Count, Whether, asks_places, line_here, refuse_count
+from gpuc.formulas.whether_any import Asked, Count, Whether, asks_places, line_here, refuse_count
 
 FUNCTIONS = {}  # By name: of what has chosen rows.
 CURE = "use torch.where, or multiply by the mask"
@@ -127,12 +127,12 @@ Chosen.add_operators([*ARITHMETIC, "getitem", "setitem", "matmul"])
 class Choices(TorchFunctionMode):
     def __init__(self):
         super().__init__()
-        self.whether, self.asked = Whether(), []  # Lines that ask whether there are some.
+        self.whether, self.asked = Whether(), Asked()
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         if asked := self.whether.answer(function, args):
-            self.asked.append(line_here())
+            self.asked.note(line_here())
             return asked[0]
         if function is torch.Tensor.__getitem__ and not isinstance(args[0], Chosen):
             mask, *rest = args[1] if isinstance(args[1], tuple) and args[1] else (args[1],)
@@ -159,9 +159,14 @@ def choose(tensor, mask):
 
 
 def of_first(rows, like):
-    """With the first that is chosen in the place of those that are not."""
-    first = rows.index_select(0, like.mask.to(torch.int32).argmax().unsqueeze(0))
-    return Chosen(torch.where(beside(rows, like.mask), rows, first), like)
+    """With the first that is chosen in the place of those that are not, which has no gradient of theirs; with none, a harmless number."""
+    first = rows.detach().index_select(0, like.mask.to(torch.int32).argmax().unsqueeze(0))
+    return Chosen(torch.where(beside(rows, like.mask), rows, or_harmless(first, like)), like)
+
+
+def or_harmless(rows, like):
+    """Of none that are chosen nothing counts: but NaN would, times a gradient of 0."""
+    return torch.where(like.mask.any(), rows, 0.5 if rows.is_floating_point() else 0).to(rows.dtype)
 
 
 def selected(input, mask):
@@ -181,6 +186,17 @@ def rows_of(value):
     return pytree.tree_map(lambda each: each.rows if isinstance(each, Chosen) else each, value)
 
 
+# What has no number, or no derivative, at some.
+SINGULAR = set("sqrt rsqrt log log1p log2 log10 reciprocal pow rpow truediv rtruediv div divide true_divide".split())
+
+
+def before(function, value):
+    """What a function of rows is given."""
+    if name_of(function) not in SINGULAR:
+        return value
+    return pytree.tree_map(lambda each: Chosen(or_harmless(each.rows, each.like), each.like) if isinstance(each, Chosen) else each, value)
+
+
 def by_rows(function, *args, **kwargs):
     """Of each row by itself: others among the arguments are the same for all."""
     like = chosen_of(args, kwargs)
@@ -188,7 +204,7 @@ def by_rows(function, *args, **kwargs):
     for each in pytree.tree_leaves((args, kwargs)):
         if isinstance(each, torch.Tensor) and each.dim() >= own and each.dim() > 0 and not (each.dim() == own and each.shape[0] == 1):
             refuse_here(f"puts rows that a mask chooses beside a tensor that has as many by itself: choose from that, too, or {CURE}")
-    return Chosen(function(*rows_of(args), **rows_of(kwargs)), like.like)
+    return Chosen(function(*rows_of(before(function, args)), **rows_of(kwargs)), like.like)
 
 
 for each in ARITHMETIC + (

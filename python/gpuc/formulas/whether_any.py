@@ -5,6 +5,7 @@ mostly does: sums and writes of no rows change nothing. Whether it is so is trie
 emptied: what it gives has to be the same whichever way it goes.
 """
 
+import ast
 import traceback
 import zlib
 
@@ -13,10 +14,12 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from gpuc.capture.custom_gradients import refuse_here
+from gpuc.formulas.checks import nodes_in
 from gpuc.formulas.masks import PLACES, WHERE
 from gpuc.formulas.named import name_of
 from gpuc.lines import user_line
 
+MOST_IN_LOOPS = 100  # Rounds of a `while`.
 SHARES = 3  # Of masks: of all of them, of one share and of the others is tried.
 EXTREMES = "min max amin amax".split()
 COUNTS = "sum count_nonzero".split()
@@ -38,6 +41,22 @@ def refuse_count():
     refuse_here("asks for the number of rows that a mask chooses, which hangs on values, and a compiled step has fixed shapes: count them by mask.sum()")
 
 
+LOOPS = "goes on as long as a mask chooses some rows, which hangs on values: loop as often as is always enough, and let torch.where keep what is done"
+
+
+class Asked(list):
+    """Lines that ask whether there are some. The answer is yes, by which no loop ends."""
+
+    def note(self, line):
+        self.append(line)
+        if self.count(line) > MOST_IN_LOOPS and is_in_loop(*line_here()):
+            refuse_here(LOOPS)
+
+
+def is_in_loop(file, line):
+    return any(isinstance(node, ast.While) and node.lineno <= line <= node.end_lineno for node in nodes_in(file))
+
+
 class Count:
     """How many rows a mask chooses. Of places one can ask whether there are some; `asked`: of which line."""
 
@@ -50,7 +69,7 @@ class Count:
     def compared(self, name, other):
         if self.asked is None or not isinstance(other, int) or (name, other) not in ANSWERS:
             refuse_count()
-        self.asked.append(self.line)
+        self.asked.note(self.line)
         return ANSWERS[name, other]
 
     def refused(self, *_):
@@ -153,26 +172,64 @@ def seen_as_some(number):
 
 
 def makes_no_difference(module, args, kwargs, lines):
-    """Whether it gives the same with none of the rows of masks that are asked in these lines, by whichever way it goes."""
+    """Whether it gives the same, and the same gradients, with none of the rows of masks that are asked in these lines, by whichever way it goes."""
     for share in (range(SHARES), range(1), range(1, SHARES)):
-        given = []
-        for goes in (True, False):
-            tensors = {name: each.detach().clone() for name, each in (*module.named_parameters(), *module.named_buffers())}
-            copies = pytree.tree_map(lambda each: each.clone() if isinstance(each, torch.Tensor) else each, (args, kwargs))
-            try:
-                with torch.no_grad(), torch.random.fork_rng(devices=()), Trial(lines, share, goes) as trial:
-                    torch.manual_seed(0)
-                    out = torch.func.functional_call(module, tensors, *copies)
-            except Exception:
-                return False
-            given.append([*(each for each in pytree.tree_leaves(out) if isinstance(each, torch.Tensor)), *tensors.values()])
-        is_tried = trial.emptied or len(share) < SHARES
-        if not is_tried or len(given[0]) != len(given[1]) or not all(map(are_close, *given)):
+        try:
+            given = [Given(module, args, kwargs, Trial(lines, share, goes)) for goes in (True, False)]
+        except Exception:
+            return False
+        is_tried = given[-1].trial.emptied or len(share) < SHARES
+        if not is_tried or not given[0].is_like(given[1]) or differs_elsewhere(module, args, kwargs, lines, share):
             return False
     return True
+
+
+def differs_elsewhere(module, args, kwargs, lines, share):
+    """By other numbers than those that training begins with, many of which are 0."""
+    try:
+        one, other = (Given(module, args, kwargs, Trial(lines, share, goes), moved) for goes in (True, False))
+    except Exception:
+        return False  # Of buffers that have to be what they are.
+    return not one.is_like(other)
+
+
+def moved(tensor):
+    return tensor + 0.01 * torch.rand_like(tensor) if tensor.is_floating_point() else tensor.clone()
+
+
+class Given:
+    """What a trial gives: results, what parameters and buffers are then, and gradients."""
+
+    def __init__(self, module, args, kwargs, trial, start=torch.clone):
+        self.trial = trial
+        copies = pytree.tree_map(lambda each: each.clone() if isinstance(each, torch.Tensor) else each, (args, kwargs))
+        with torch.enable_grad(), torch.random.fork_rng(devices=()):
+            torch.manual_seed(0)
+            trained = {name: start(each.detach()).requires_grad_(each.requires_grad) for name, each in module.named_parameters()}
+            tensors = {**trained, **{name: start(each.detach()) for name, each in module.named_buffers()}}
+            # What is emptied was another mask before.
+            with trial, torch.autograd.graph.saved_tensors_hooks(lambda each: each.clone() if each.dtype == torch.bool else each, lambda each: each):
+                out = torch.func.functional_call(module, tensors, *copies)
+            out = [each for each in pytree.tree_leaves(out) if isinstance(each, torch.Tensor)]
+            self.gradients = gradients(out, [each for each in trained.values() if each.requires_grad])
+        self.results = [each.detach() for each in (*out, *tensors.values())]
+
+    def is_like(self, other):
+        return all(
+            len(one) == len(two) and all(map(are_close, one, two)) for one, two in ((self.results, other.results), (self.gradients, other.gradients))
+        )
+
+
+def gradients(out, trained):
+    """Of a sum of the results in which each element counts otherwise."""
+    terms = [(each * torch.rand_like(each)).sum() for each in out if each.is_floating_point() and each.requires_grad]
+    found = torch.autograd.grad(sum(terms), trained, allow_unused=True) if terms and trained else [None] * len(trained)
+    return [torch.zeros_like(one) if each is None else each for one, each in zip(trained, found)]
 
 
 def are_close(one, other):
     if not one.is_floating_point():
         return torch.equal(one, other)
-    return one.shape == other.shape and torch.allclose(one, other, rtol=torch.finfo(one.dtype).eps ** 0.75, atol=0, equal_nan=True)
+    close = torch.finfo(one.dtype).eps ** 0.75
+    scale = one.detach().abs().nan_to_num(0, 0, 0).max().item() if one.numel() else 0
+    return one.shape == other.shape and torch.allclose(one, other, rtol=close, atol=close * scale, equal_nan=True)
