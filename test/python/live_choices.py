@@ -143,6 +143,35 @@ class Choices(Case):
         self.trains(body, none)
         self.trains(below, none)
 
+    def test_what_is_no_check(self):
+        """Since someone goes on where it raises, or it fails of the example."""
+
+        def caught(h):
+            try:
+                if h.max() > 0.1:
+                    raise ValueError
+                return h
+            except ValueError:
+                return h * 2
+
+        def infinite(h):
+            h = h.masked_fill(h > 0, float("-inf"))
+            if torch.isinf(h).any():
+                h = h.clamp(min=-1)
+            return h
+
+        def failed(h):
+            assert (h > 0).all()
+            return h
+
+        for body, text in (
+            (caught, "h.max.. > 0.1: which way is taken hangs on a tensor's value"),
+            (infinite, "asks whether all numbers are finite, and the example's are not"),
+            (failed, "asserts something of a tensor's value that is not so of the example"),
+        ):
+            with self.assertRaisesRegex(gpuc.Error, f"{__file__}:[0-9]+: {text}"):
+                self.trains(lambda net, h, body=body: body(h).sum())
+
     def test_what_is_refused(self):
         """By the line, and what of chosen rows it is."""
         for body, text in (

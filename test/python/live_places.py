@@ -2,6 +2,7 @@
 
 import copy
 import unittest
+import warnings
 
 import torch
 from torch import nn
@@ -64,6 +65,22 @@ class Places(Case):
             return (out * h).mean() + (narrow * h).mean()
 
         self.trains(body)
+
+    def test_values_of_one_place(self):
+        """Are said to be undefined."""
+        twice, once = torch.tensor([0, 3, 0, 5, 6, 7, 1, 2]), torch.arange(8)
+        for write in (
+            lambda h, places: h.index_put((places,), h.sin()),
+            lambda h, places: h.index_copy(0, places, h.cos()),
+            lambda h, places: h.scatter(0, places[:, None].expand(8, 8), h.exp()),
+        ):
+            for places, count in ((twice, 1), (once, 0)):
+                torch.manual_seed(0)
+                net, batch = Net(lambda net, h, places, write=write: write(h, places).sum()), (torch.randn(8, 6), places)
+                with warnings.catch_warnings(record=True) as said:
+                    warnings.simplefilter("always")
+                    gpuc.compile(net, None, "sgd:lr=0.1", batch)
+                self.assertEqual(len([each for each in said if "writes several values to one place, which PyTorch calls undef" in str(each.message)]), count)
 
     def test_what_is_refused(self):
         for body, text in (

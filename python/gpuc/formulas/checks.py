@@ -11,14 +11,20 @@ import linecache
 import traceback
 from sys import _getframe
 
+import torch
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.overrides import TorchFunctionMode
 
 from gpuc.capture.custom_gradients import put
 from gpuc.errors import Problem
-from gpuc.lines import user_line
+from gpuc.lines import HERE, is_own, user_line
 
 UNCHECKED = "asserts something of a tensor's value, which a compiled step does not check"
 FINITE = "goes on as if all numbers were finite, which a compiled step does not ask: check_numerics=True names where one is not"
+FAILS = {
+    UNCHECKED: "asserts something of a tensor's value that is not so of the example",
+    FINITE: "asks whether all numbers are finite, and the example's are not, which a compiled step does not ask: compute both and choose, torch.where(…, a, b)",
+}
 BOOL = FakeTensor.__bool__
 
 
@@ -31,9 +37,25 @@ def answer_of(frame):
     for node in checks_in(frame.f_code.co_filename):
         answer = by_place(node.test, place, isinstance(node, ast.Assert))
         if answer is not None:
-            return answer, UNCHECKED
+            return None if is_caught(frame) else (answer, UNCHECKED)
     asked = next((node for node in calls_in(frame.f_code.co_filename) if place_of(node) == place), None)
     return None if asked is None or (answer := is_of_finite(asked)) is None else (answer, FINITE)
+
+
+def is_caught(frame):
+    """Whether someone goes on where a check raises: then it is a branch."""
+    while frame and not frame.f_code.co_filename.startswith(HERE):
+        line = frame.f_lineno
+        if not is_own(frame.f_code.co_filename) and any(goes_on(node, line) for node in nodes_in(frame.f_code.co_filename)):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def goes_on(node, line):
+    """Behind a `try` around that line."""
+    is_around = isinstance(node, ast.Try) and node.body[0].lineno <= line <= node.body[-1].end_lineno
+    return is_around and not all(isinstance(each.body[-1], ast.Raise) for each in node.handlers)
 
 
 def is_of_finite(call):
@@ -106,3 +128,19 @@ def passed_checks(noted=None):
     with contextlib.ExitStack() as undo:
         put(undo, FakeTensor, "__bool__", answer)
         yield
+
+
+class OfExample(TorchFunctionMode):
+    """A pass on the example's numbers: `differ` gets lines whose checks are answered otherwise than passed_checks() does."""
+
+    def __init__(self):
+        super().__init__()
+        self.differ = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        known = answer_of(_getframe(1)) if function is torch.Tensor.__bool__ else None
+        if known is None or out == known[0]:
+            return out
+        self.differ.append((known[1], *user_line("".join(traceback.format_stack()))))
+        return known[0]
