@@ -280,7 +280,7 @@ def put(function, tensor, index, value, accumulate=False):
 
 
 def written(tensor, places, rows, mask):
-    """Of places that are there more than once the last one stays."""
+    """Of places that are there more than once the last one stays; of those that others choose (index[i]) their mean, as index_put has it."""
     count = len(places)
     order = order_of(places, tensor.shape)
     if order is not None:
