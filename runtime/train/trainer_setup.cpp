@@ -119,7 +119,8 @@ Result<std::unique_ptr<Trainer>> Trainer::open(const TrainOptions& options) {
                      .data_checksum = 0,
                      .shuffle = options.shuffle,
                      .last_batch = options.last_batch,
-                     .plan_checksum = plan.checksum()};
+                     .plan_checksum = plan.checksum(),
+                     .ranks = trainer->worldSize()};
   if (is_first) GPUC_RETURN_IF_ERROR(trainer->checkOutputs());
   GPUC_RETURN_IF_ERROR(trainer->findPrograms());
   GPUC_RETURN_IF_ERROR(trainer->checkRanks());

@@ -9,6 +9,7 @@ constexpr const char* kShuffleKey = "shuffle";
 constexpr const char* kLastBatchKey = "last_batch";
 constexpr const char* kDataKey = "data_crc32_of_some";
 constexpr const char* kPlanKey = "plan_checksum";
+constexpr const char* kRanksKey = "ranks";
 
 std::string textOf(bool value) { return value ? "true" : "false"; }
 
@@ -78,10 +79,14 @@ Status checkFacts(const Checkpoint& checkpoint, const TrainingFacts& facts) {
 }
 
 std::optional<std::string> warningOf(const Checkpoint& checkpoint, const TrainingFacts& facts) {
-  auto plan = checkpoint.metadata.find(kPlanKey);
-  // Checkpoints of earlier versions do not say.
-  if (plan == checkpoint.metadata.end() || plan->second == std::to_string(facts.plan_checksum))
-    return std::nullopt;
+  auto says = [&](const char* key, uint64_t number) {
+    auto said = checkpoint.metadata.find(key);
+    return said != checkpoint.metadata.end() && said->second == std::to_string(number);
+  };
+  // Checkpoints of earlier versions do not say; and of another number of ranks the plan is another one.
+  const bool is_comparable =
+      checkpoint.metadata.contains(kPlanKey) && says(kRanksKey, static_cast<uint64_t>(facts.ranks));
+  if (!is_comparable || says(kPlanKey, facts.plan_checksum)) return std::nullopt;
   return checkpoint.file.name() +
          " was trained by another plan, whose variables have the same names and shapes: if its model, "
          "optimizer or precision was another one, and that is not meant, start anew in another "
@@ -106,7 +111,8 @@ Status CheckpointWriter::save(VariableStore& variables, int64_t step, LoaderPosi
                       {{kShuffleKey, textOf(facts_.shuffle)},
                        {kLastBatchKey, nameOf(facts_.last_batch)},
                        {kDataKey, std::to_string(facts_.data_checksum)},
-                       {kPlanKey, std::to_string(facts_.plan_checksum)}});
+                       {kPlanKey, std::to_string(facts_.plan_checksum)},
+                       {kRanksKey, std::to_string(facts_.ranks)}});
 }
 
 }  // namespace gpuc

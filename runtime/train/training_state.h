@@ -20,6 +20,7 @@ struct TrainingFacts {
   bool shuffle = true;
   LastBatch last_batch = LastBatch::drop;
   uint64_t plan_checksum = 0;  // of its file
+  int64_t ranks = 1;           // each of other numbers has another plan
 };
 
 const char* nameOf(LastBatch last_batch);
