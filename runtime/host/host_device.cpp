@@ -16,7 +16,7 @@
 #include "runtime/host/free_memory.h"
 #include "runtime/host/library_kernel.h"
 #include "runtime/host/lower.h"
-#include "runtime/host/spread.h"
+#include "runtime/host/spread_trial.h"
 #include "runtime/plan/access.h"
 #include "runtime/plan/header.h"
 
@@ -59,7 +59,7 @@ class HostExecutable : public Executable {
       if (!program.ok())
         return Status::error("program '" + plan_.info().programs[i].name + "': " + program.message());
       programs_.push_back(*std::move(program));
-      chooseSpread(*programs_.back());
+      trials_.emplace_back(programs_.back().get(), pool_.threads());
     }
     startStreams();
     return okStatus();
@@ -68,11 +68,13 @@ class HostExecutable : public Executable {
   Status run(size_t program, std::span<const void* const> inputs) override {
     HostProgram& target = *programs_[program];
     beginRun(target, inputs);
+    trials_[program].beginStep();
     std::vector<StreamWalk>& walks = walks_[program];
     auto walk = [](const void* context, int64_t, int64_t) { static_cast<const StreamWalk*>(context)->run(); };
     for (size_t s = 1; s < walks.size(); ++s) streams_[s - 1]->start({walk, &walks[s]}, 0, 1);
     if (!walks.empty()) walks[0].run();
     for (size_t s = 1; s < walks.size(); ++s) streams_[s - 1]->join();
+    trials_[program].endStep();
     return ranks_.status();
   }
 
@@ -135,11 +137,6 @@ class HostExecutable : public Executable {
     for (const fb::Constant* constant : each(plan_.root().constants()))
       std::memcpy(arena_.data() + plan_.root().buffers()->Get(constant->buffer())->offset(),
                   constant->data()->data(), constant->data()->size());
-  }
-
-  void chooseSpread(HostProgram& program) const {
-    if (!program.streams.empty())
-      gpuc::chooseSpread(program.streams[0], program.accesses, pool_.threads(), coreCacheBytes());
   }
 
   void startStreams() {
@@ -223,6 +220,7 @@ class HostExecutable : public Executable {
   ThreadPool pool_;
   ThreadPool alone_{1};
   std::vector<std::unique_ptr<HostProgram>> programs_;
+  std::vector<SpreadTrial> trials_;             // for each program
   std::vector<std::vector<StreamWalk>> walks_;  // for each program and stream
   std::vector<ProfileRing> profiles_;           // for each stream
   std::vector<Delays> delays_;                  // for each stream, if there are any

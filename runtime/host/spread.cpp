@@ -13,11 +13,9 @@
 namespace gpuc {
 namespace {
 
-// Measured on two cores of a Xeon: 64 kB that the other core has changed take 6 us to change again, else 1;
-// 400 kB 22 us, else 4 to 7. A fork and join of two threads takes 0.5 us; a shared command between others
-// that are not loses nearly as much again to the worker's cold code and lines. With 0.5 in all, a step of GPT
-// 2 layers, of which four were shared, took 273 us instead of 235.
-constexpr double kMovedBytesPerNs = 8;
+// A fork and join of two threads takes 0.5 us; a shared command between others that are not loses nearly as
+// much again to the worker's cold code and lines. With 0.5 in all, a step of GPT 2 layers, of which four were
+// shared, took 273 us instead of 235.
 constexpr double kForkNs = 700, kForkNsOfThread = 100;
 constexpr int64_t kNever = int64_t{1} << 39;
 
@@ -162,12 +160,13 @@ std::vector<size_t> placesOfForks(const std::vector<HostCommand>& commands,
 class Touches {
  public:
   Touches(const std::vector<HostCommand>& commands, const std::vector<CommandAccess>& accesses,
-          const std::vector<size_t>& places_of_forks, uint64_t cache_bytes, double moved_share, MinCut& cut)
+          const std::vector<size_t>& places_of_forks, uint64_t cache_bytes, double moved_ns_per_byte,
+          MinCut& cut)
       : commands_(commands),
         accesses_(accesses),
         places_of_forks_(places_of_forks),
         cache_bytes_(cache_bytes),
-        moved_share_(moved_share),
+        moved_ns_per_byte_(moved_ns_per_byte),
         cut_(cut) {
     first_.resize(commands.size() + 1, accesses.size());
     for (size_t i = accesses.size(); i-- > 0;) first_[accesses[i].command] = i;
@@ -252,8 +251,7 @@ class Touches {
   void follow(const Touch& now, const Touch& last, uint64_t bytes, double times) {
     if (last.command == now.command) return;  // the same parts again
     if (now.clock - last.clock >= cache_bytes_) return;
-    const auto ns =
-        static_cast<int64_t>(static_cast<double>(bytes) * moved_share_ / kMovedBytesPerNs * times);
+    const auto ns = static_cast<int64_t>(static_cast<double>(bytes) * moved_ns_per_byte_ * times);
     const bool only_read = !now.written && !last.written;
     const bool cut_alike = now.cut == last.cut && now.cut != Cut::otherwise;
     if (only_read || cut_alike) return cut_.addPair(last.command, now.command, ns);
@@ -283,7 +281,7 @@ class Touches {
   std::vector<size_t> first_;                      // of each command's accesses
   std::map<size_t, std::vector<size_t>> repeats_;  // markers, innermost first, by the first command
   uint64_t cache_bytes_;
-  double moved_share_;
+  double moved_ns_per_byte_;
   MinCut& cut_;
   std::map<uint64_t, Touch> last_;  // by where a range begins
   uint64_t clock_ = 0;              // bytes touched so far
@@ -297,7 +295,7 @@ void addCosts(MinCut& cut, size_t command, double alone_ns, double spread_ns) {
 }  // namespace
 
 void chooseSpread(std::vector<HostCommand>& commands, const std::vector<CommandAccess>& accesses, int threads,
-                  uint64_t cache_bytes) {
+                  uint64_t cache_bytes, double moved_bytes_per_ns) {
   if (threads < 2) return;
   MinCut cut(commands.size());
   const std::vector<double> times = timesOf(commands);
@@ -317,7 +315,8 @@ void chooseSpread(std::vector<HostCommand>& commands, const std::vector<CommandA
       cut.addCosts(c, 0, kNever);
     }
   }
-  Touches(commands, accesses, places_of_forks, cache_bytes, 1 - 1.0 / threads, cut).walk();
+  const double moved_ns_per_byte = (1 - 1.0 / threads) / moved_bytes_per_ns;
+  Touches(commands, accesses, places_of_forks, cache_bytes, moved_ns_per_byte, cut).walk();
   const std::vector<bool> spread = cut.solve();
   for (size_t c = 0; c < commands.size(); ++c) commands[c].spread = spread[c];
 }
