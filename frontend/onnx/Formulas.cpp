@@ -97,26 +97,4 @@ Tensor scatterAdd(const Tensor &x, const Tensor &indices, const Tensor &updates)
                                  : Tensor();
 }
 
-Tensor scatterInto(const Tensor &x, const Tensor &indices, const Tensor &updates) {
-  Tensor hits = scatterAdd(like(cast(x, DataType::i32), 0), indices, like(cast(updates, DataType::i32), 1));
-  Tensor isHit = compare("gt", hits, 0);
-  Tensor sum = scatterAdd(like(x, 0), indices, updates);
-  Tensor mean = sum / select(isHit, cast(hits, x.type()), like(x, 1));
-  // As it stands in forward; of the gradient each update has all, as in PyTorch. An infinite one is its own
-  // mean.
-  Tensor rest = select(compare("eq", mean, sum), like(mean, 0), mean - sum);
-  Tensor put = x.isFloat() ? sum + unary("stop_gradient", rest) : mean;
-  return select(isHit, put, x);
-}
-
-Tensor scatterElements(const Tensor &x, const Tensor &indices, const Tensor &updates, int64_t dim,
-                       bool adds) {
-  if (!x || !indices)
-    return {};
-  Shape flat = {countOf(x.shape(), 0, x.rank())}, rows = {countOf(indices.shape(), 0, x.rank())};
-  Tensor linear = reshape(linearize(x, indices, dim), rows);
-  auto scatter = adds ? scatterAdd : scatterInto;
-  return reshape(scatter(reshape(x, flat), linear, reshape(updates, rows)), x.shape());
-}
-
 } // namespace gpuc::onnx

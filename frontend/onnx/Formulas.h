@@ -48,13 +48,7 @@ Tensor wrap(const Tensor &indices, int64_t extent);
 /// index does.
 Tensor linearize(const Tensor &x, const Tensor &indices, int64_t dim);
 
-/// x with `updates` at `indices` of dimension 0, added to what is there, or in its place. Of several updates
-/// of one element, of which ONNX and PyTorch leave open what comes, their mean is there: that element, if
-/// they are equal. Each has the whole gradient, as PyTorch gives it.
+/// x with `updates` added at `indices` of dimension 0. What is put in the place of what is there: Writes.h.
 Tensor scatterAdd(const Tensor &x, const Tensor &indices, const Tensor &updates);
-Tensor scatterInto(const Tensor &x, const Tensor &indices, const Tensor &updates);
-
-/// The same of single elements: `indices` and `updates` have the rank of x.
-Tensor scatterElements(const Tensor &x, const Tensor &indices, const Tensor &updates, int64_t dim, bool adds);
 
 } // namespace gpuc::onnx

@@ -1,6 +1,7 @@
 //===- IndexingOps.cpp - What reads and writes by indices ----------------------===//
 
 #include "frontend/onnx/Formulas.h"
+#include "frontend/onnx/Writes.h"
 #include "frontend/torch/OpTable.h"
 
 #include <algorithm>
@@ -67,6 +68,8 @@ struct Indexed {
   Shape permutation; ///< Of x's dimensions, if there is one.
   size_t first = 0, count = 0;
   Tensor flat; ///< Indices, broadcast to one shape. Empty after an error.
+  bool isDistinct =
+      false; ///< No two of them are the same, which is known of one of those that were made one.
 };
 
 /// Indexed dimensions that are not adjacent come first, as PyTorch has it.
@@ -83,6 +86,14 @@ bool areAdjacent(const std::vector<Tensor> &indices) {
   auto begin = std::find_if(indices.begin(), indices.end(), isThere);
   auto gap = std::find_if_not(begin, indices.end(), isThere);
   return std::none_of(gap, indices.end(), isThere);
+}
+
+/// Whether no two elements of an index are the same, once it is broadcast.
+bool isDistinctIn(const Tensor &index, const Shape &joint, int64_t extent) {
+  const Shape shape = index.shape();
+  const int64_t count = onnx::countOf(shape, 0, shape.size());
+  return count == onnx::countOf(joint, 0, joint.size()) &&
+         onnx::areDistinctAlong(reshape(index, {count}), 0, extent);
 }
 
 /// `toFront`: whether indexed dimensions come first in any case.
@@ -117,6 +128,7 @@ Indexed resolve(OpScope &op, bool toFront) {
     if (made.count == 1)
       limitRange(indices[i], made.shape[i]);
     flat = flat ? flat * static_cast<double>(made.shape[i]) + index : index;
+    made.isDistinct |= isDistinctIn(indices[i], joint, made.shape[i]);
   }
   made.flat = flat;
   return made;
@@ -171,9 +183,10 @@ void lowerIndexPut(OpScope &op) {
   const int64_t rows = onnx::countOf(spread, 0, spread.size());
   spread.insert(spread.end(), rest.begin(), rest.end());
   rest.insert(rest.begin(), rows);
-  auto scatter = op.flag("accumulate", false) ? onnx::scatterAdd : onnx::scatterInto;
-  Tensor written =
-      scatter(merged(indexed), reshape(indexed.flat, {rows}), reshape(broadcastTo(values, spread), rest));
+  Tensor x = merged(indexed), places = reshape(indexed.flat, {rows}),
+         updates = reshape(broadcastTo(values, spread), rest);
+  Tensor written = op.flag("accumulate", false) ? onnx::scatterAdd(x, places, updates)
+                                                : onnx::scatterInto(x, places, updates, indexed.isDistinct);
   op.output(reshape(written, op.shape()));
 }
 

@@ -7,6 +7,7 @@
 
 #include "frontend/onnx/Formulas.h"
 #include "frontend/onnx/Importer.h"
+#include "frontend/onnx/Writes.h"
 #include "frontend/onnx/ops/OpTable.h"
 
 namespace gpuc::onnx {
@@ -163,9 +164,12 @@ void lowerScatterNd(NodeScope &node) {
   slices.insert(slices.end(), shape.begin() + depth, shape.end());
   Tensor linear = reshape(linearizeTuples(shape, indices, 0), many);
   std::optional<bool> adds = scatterAdds(node);
-  auto scatter = adds && *adds ? scatterAdd : scatterInto;
-  if (adds)
-    node.output(reshape(scatter(reshape(x, rows), linear, reshape(updates, slices)), shape));
+  if (!adds)
+    return;
+  Tensor data = reshape(x, rows), each = reshape(updates, slices);
+  const bool isDistinct = areDistinct(indices, Shape(shape.begin(), shape.begin() + depth));
+  node.output(
+      reshape(*adds ? scatterAdd(data, linear, each) : scatterInto(data, linear, each, isDistinct), shape));
 }
 
 /// The rows that a known condition chooses.

@@ -5,7 +5,7 @@ import warnings
 import torch
 
 from gpuc.capture.attempts import capture_whole, has_complex
-from gpuc.capture.example import check_example, writes_by_places
+from gpuc.capture.example import check_example
 from gpuc.capture.functional import functional
 from gpuc.capture.inner_gradients import mark_inputs
 from gpuc.capture.one_pass import quietly
@@ -24,13 +24,12 @@ def export(module, args, kwargs, rules):
             if not rules.has_complex and has_complex(program):
                 rules.has_complex = True
                 program = capture_whole(module, args, kwargs, rules)
-            writes = rules.has_choices or writes_by_places(program)
             keep_no_grad(program)
             keep_dropout(program)
             program.graph_module.recompile()
             program = functional(program, rules)
             mark_inputs(program)
-        check_example(module, args, kwargs, rules.unchecked, writes)
+        check_example(module, args, kwargs, rules.unchecked)
         return program
     except Error:
         raise

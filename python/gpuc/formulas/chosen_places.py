@@ -10,11 +10,10 @@ import math
 import torch
 
 from gpuc.capture.custom_gradients import refuse_here
-from gpuc.formulas.choices import CURE, FUNCTIONS, Choice, Chosen, along, beside, chosen_of, filled, function, of_first
+from gpuc.formulas.choices import CURE, FUNCTIONS, Choice, Chosen, along, chosen_of, filled, function, of_first
 from gpuc.formulas.named import name_of
 from gpuc.formulas.whether_any import Count
 
-MOST_WRITES = 64  # Behind one another, of places that a mask may have more than once.
 
 
 class Places(Chosen):
@@ -280,18 +279,15 @@ def put(function, tensor, index, value, accumulate=False):
 
 
 def written(tensor, places, rows, mask):
-    """Of places that are there more than once the last one stays; of those that others choose (index[i]) their mean, as index_put has it."""
+    """Of what is written to one place the last stays, and each has the gradient, as index_put has it."""
     count = len(places)
     order = order_of(places, tensor.shape)
     if order is not None:
         front = tensor.permute(*order, *range(count, tensor.dim()))
         found = torch.where(mask.view(*front.shape[:count], *[1] * (tensor.dim() - count)), rows.view(front.shape), front)
         return found.permute(*[order.index(number) for number in range(count)], *range(count, tensor.dim()))
-    if count == 1 and is_along(places[0], tensor.shape[0]) and mask.numel() <= MOST_WRITES * tensor.shape[0]:
-        found = tensor
-        for its, own in zip(by_times(mask, places[0]), by_times(rows, places[0])):
-            found = torch.where(beside(own, its), own, found)
-        return found
+    if count == 1 and is_along(places[0], tensor.shape[0]):
+        return last_of(tensor, by_times(mask, places[0]), by_times(rows, places[0]))
     extents = tensor.shape[:count]
     flat, place = tensor.flatten(0, count - 1), 0
     for each, extent in zip(places, extents):
@@ -300,3 +296,15 @@ def written(tensor, places, rows, mask):
     found = beyond.index_put((torch.where(mask, place, flat.shape[0]),), rows)
     return found[: flat.shape[0]].view(tensor.shape)
 
+
+def last_of(tensor, its, own):
+    """The last of [times, extent, …] that is there, where one is. Others are zeros that have its gradient."""
+    is_later = its.sum(0) - its.to(torch.int64).cumsum(0) > 0
+    none = torch.where(own.isfinite(), own - own.detach(), 0) if own.is_floating_point() else torch.zeros_like(own)
+    kept = torch.where(behind(its, own), torch.where(behind(is_later, own), none, own), 0)
+    return torch.where(behind(its.any(0), tensor), kept.sum(0).to(tensor.dtype), tensor)
+
+
+def behind(mask, rows):
+    """Of their first dimensions."""
+    return mask.reshape(*mask.shape, *[1] * (rows.dim() - mask.dim()))
