@@ -209,16 +209,17 @@ Tensor affine(OpScope &op, Tensor result) {
   return op.has("bias") ? result + onnx::beside(op.tensor("bias"), 1, result.rank()) : result;
 }
 
-/// Of a layer whose statistics do not move: one in eval mode.
+/// Of a layer whose statistics do not move: one in eval mode. They have no gradient, wherever they come from.
 void lowerFrozenBatchNorm(OpScope &op) {
-  Tensor x = op.tensor("input"), mean = op.tensor("running_mean"), variance = op.tensor("running_var");
+  Tensor x = op.tensor("input"), mean = unary("stop_gradient", op.tensor("running_mean")),
+         variance = unary("stop_gradient", op.tensor("running_var"));
   if (!x)
     return;
   Tensor root = unary("rsqrt", variance + op.number("eps", 1e-5));
   op.output(affine(op, (x - onnx::beside(mean, 1, x.rank())) * onnx::beside(root, 1, x.rank())));
 }
 
-/// The functional form: what the running statistics become are results.
+/// The functional form: what the running statistics become are results, without gradients.
 void lowerBatchNorm(OpScope &op) {
   if (!op.flag("training", false))
     return lowerFrozenBatchNorm(op);
@@ -245,8 +246,8 @@ void lowerBatchNorm(OpScope &op) {
   if (results.size() < 3)
     return;
   op.output(results[0]);
-  op.output(results[1], 3);
-  op.output(results[2], 4);
+  op.output(unary("stop_gradient", results[1]), 3);
+  op.output(unary("stop_gradient", results[2]), 4);
 }
 
 /// Over the last dimensions, as many as normalized_shape has.

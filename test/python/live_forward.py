@@ -718,6 +718,26 @@ class Modules(unittest.TestCase):
                 self.assertIs(tensor, held[name])
                 self.assertTrue(torch.allclose(tensor, theirs, rtol=0, atol=1e-10), name)
 
+    def test_running_statistics_that_a_pass_reads_again(self):
+        """By a layer that is in eval mode for the moment: they have no gradient."""
+
+        class Twice(nn.Sequential):
+            def forward(self, x):
+                norm, seen = self[1], super().forward(x)
+                norm.eval()
+                again = super().forward(x + 1)
+                norm.train()
+                return seen * again + norm.running_var * x
+
+        torch.manual_seed(0)
+        net, batch = Twice(nn.Linear(5, 5), nn.BatchNorm1d(5)).double(), (torch.randn(4, 5).double(), torch.randn(4, 5).double())
+        eager = copy.deepcopy(net)
+        step = gpuc.compile(net, F.mse_loss, sgd(net), batch)
+        for loss, theirs in zip([step(*batch) for _ in range(3)], eager_losses(eager, F.mse_loss, sgd(eager), batch, 3)):
+            self.assertAlmostEqual(loss, theirs, delta=1e-10)
+        for name, tensor in eager.state_dict().items():
+            self.assertTrue(torch.allclose(net.state_dict()[name], tensor, rtol=0, atol=1e-10), name)
+
     def test_without_shapes(self):
         with self.assertRaisesRegex(gpuc.Error, "'0.weight' has no shape before the first forward pass: call the module once"):
             gpuc.compile(nn.Sequential(nn.LazyLinear(3)), F.mse_loss, "sgd:lr=0.1", (torch.zeros(4, 5), torch.zeros(4, 3)))
