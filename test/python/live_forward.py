@@ -738,6 +738,22 @@ class Modules(unittest.TestCase):
         for name, tensor in eager.state_dict().items():
             self.assertTrue(torch.allclose(net.state_dict()[name], tensor, rtol=0, atol=1e-10), name)
 
+    def test_running_statistics_in_a_segment(self):
+        """Of torch.utils.checkpoint, whatever its way: a step counts a batch once, and says so. Where there are none it says nothing."""
+
+        class Segment(nn.Sequential):
+            def forward(self, x):
+                return checkpoint(super().forward, self[0](x), use_reentrant=self.is_reentrant)
+
+        for is_reentrant in (True, False):
+            for norm, count in ((nn.BatchNorm1d(5), 1), (nn.BatchNorm1d(5, track_running_stats=False), 0), (nn.LayerNorm(5), 0)):
+                net = Segment(nn.Linear(5, 5), norm)
+                net.is_reentrant = is_reentrant
+                with warnings.catch_warnings(record=True) as said:
+                    warnings.simplefilter("always")
+                    gpuc.compile(net, F.mse_loss, sgd(net), (torch.zeros(4, 5), torch.ones(4, 5)))
+                self.assertEqual(sum("keeps running statistics within torch.utils.checkpoint" in str(each.message) for each in said), count)
+
     def test_without_shapes(self):
         with self.assertRaisesRegex(gpuc.Error, "'0.weight' has no shape before the first forward pass: call the module once"):
             gpuc.compile(nn.Sequential(nn.LazyLinear(3)), F.mse_loss, "sgd:lr=0.1", (torch.zeros(4, 5), torch.zeros(4, 3)))

@@ -10,6 +10,7 @@ from gpuc.capture.functional import functional
 from gpuc.capture.inner_gradients import mark_inputs
 from gpuc.capture.one_pass import quietly
 from gpuc.capture.reasons import reason_of, trace_of
+from gpuc.capture.segments import noted_segments
 from gpuc.errors import Error, Problem, refuse
 from gpuc.formulas.checks import passed_checks
 from gpuc.lines import place_of, user_line
@@ -17,8 +18,9 @@ from gpuc.lines import place_of, user_line
 
 def export(module, args, kwargs, rules):
     """The functional graph. Whatever torch says against the module becomes gpuc's error, with the user's line."""
+    twice = []
     try:
-        with warnings.catch_warnings(), quietly(), passed_checks(rules.unchecked):
+        with warnings.catch_warnings(), quietly(), passed_checks(rules.unchecked), noted_segments(twice):
             warnings.simplefilter("ignore")  # Of weights that LSTMs keep in two places, and the like.
             program = capture_whole(module, args, kwargs, rules)
             if not rules.has_complex and has_complex(program):
@@ -30,6 +32,7 @@ def export(module, args, kwargs, rules):
             program = functional(program, rules)
             mark_inputs(program)
         check_example(module, args, kwargs, rules.unchecked)
+        rules.unchecked += twice
         return program
     except Error:
         raise
