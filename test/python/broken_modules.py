@@ -350,6 +350,61 @@ def a_hook_of_the_optimizer():
 
 
 #
+# Draws, views and layers that a pass makes
+#
+
+
+@broken("seeds what is drawn, or sets it back, and so draws the same in each pass", "draw it once, into a buffer")
+class Seeded(Mlp):
+    def forward(self, x):
+        torch.manual_seed(3)  # here
+        return super().forward(x) + torch.randn(3)
+
+
+@broken("seeds what is drawn, or sets it back, and so draws the same in each pass")
+class Forked(Mlp):
+    def forward(self, x):
+        with torch.random.fork_rng():  # here
+            noise = torch.randn(3)
+        return super().forward(x) + noise
+
+
+@broken("a view was taken before t_(), transpose_() and the like: write x = x.t()")
+class ViewedBeforeItIsTurned(Mlp):
+    def forward(self, x):
+        out = super().forward(x)
+        seen = out.view(-1)
+        out.t_()
+        return out.t() * seen.sum()  # here
+
+
+@broken("two buffers share memory, and one is changed: make one buffer of them")
+def buffers_that_share_memory():
+    class Shared(Mlp):
+        def forward(self, x):
+            self.whole.mul_(0.5)
+            return super().forward(x) * self.row
+
+    net, both = Shared(), torch.ones(2, 3)
+    net.register_buffer("whole", both)
+    net.register_buffer("row", both[1])
+    compiled(net)  # here
+
+
+@broken("where forward makes a layer, call the module once, then compile it")
+def a_layer_that_forward_makes():
+    class Late(Mlp):
+        def forward(self, x):
+            if self.late is None:
+                self.late = nn.Linear(3, 3)
+            return self.late(super().forward(x))
+
+    net = Late()
+    net.late = None
+    compiled(net)  # here
+
+
+#
 # Modes, and layers that cannot be trained
 #
 

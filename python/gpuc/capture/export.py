@@ -10,6 +10,7 @@ from gpuc.capture.functional import functional
 from gpuc.capture.inner_gradients import mark_inputs
 from gpuc.capture.one_pass import quietly
 from gpuc.capture.reasons import reason_of, trace_of
+from gpuc.capture.seeds import check_seeds, noted_seeds
 from gpuc.capture.segments import noted_segments
 from gpuc.errors import Error, Problem, refuse
 from gpuc.formulas.checks import passed_checks
@@ -20,7 +21,7 @@ def export(module, args, kwargs, rules):
     """The functional graph. Whatever torch says against the module becomes gpuc's error, with the user's line."""
     twice = []
     try:
-        with warnings.catch_warnings(), quietly(), passed_checks(rules.unchecked), noted_segments(twice):
+        with warnings.catch_warnings(), quietly(), passed_checks(rules.unchecked), noted_segments(twice), noted_seeds() as seeds:
             warnings.simplefilter("ignore")  # Of weights that LSTMs keep in two places, and the like.
             program = capture_whole(module, args, kwargs, rules)
             if not rules.has_complex and has_complex(program):
@@ -31,6 +32,7 @@ def export(module, args, kwargs, rules):
             program.graph_module.recompile()
             program = functional(program, rules)
             mark_inputs(program)
+        check_seeds(program, seeds)
         check_example(module, args, kwargs, rules.unchecked)
         rules.unchecked += twice
         return program

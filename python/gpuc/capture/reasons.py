@@ -47,6 +47,10 @@ CURES_OF_TORCHS = {
     "on the same device": "a module for gpuc has all of it on the CPU",
     "'NoneType' object": "there may be a tensor in eager mode, which a module that is captured leaves out (is_compiling()): give it as an input, a mask say",
     "SparseTensorImpl": "tensors are dense: make it .to_dense()",
+    "Cannot view a tensor with shape": "a view was taken before t_(), transpose_() and the like: write x = x.t()",
+    "is not an instance of torch.nn.Module": "where forward makes a layer, call the module once, then compile it",
+    "expected compiled_fn to be GraphModule": "two buffers share memory, and one is changed: make one buffer of them, and take views of it in forward",
+    "is mutated in the forward method": "what forward changes is a buffer, register_buffer(…)",
 }
 
 #
