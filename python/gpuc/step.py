@@ -31,7 +31,7 @@ from gpuc.kept import Kept, Lent
 from gpuc.optimizers import Optimizer, State
 from gpuc.padding import Eager, Padding
 from gpuc.pages import Report
-from gpuc.plan import Plan
+from gpuc.plan import Plan, mean_of
 from gpuc.prediction import Prediction
 
 
@@ -117,8 +117,8 @@ def compile_step(net, loss, optimizer, example, *, clip_norm=None, clip_value=No
         warnings.warn(str(Problem(*problem)), stacklevel=3)
     step = Step(plan, json.loads(report), recorder, reader, (args, kwargs), part, device=device, threads=threads, seed=seed)
     step._made_of = functools.partial(made_of, recorder, reader, entries)
-    if accumulate > 1 and not step._session.counts_rows("train_step"):
-        warn_of_parts(Whole(net, loss), args, kwargs, accumulate)
+    if accumulate > 1:
+        warn_of_parts(step, Whole(net, loss), args, kwargs, accumulate)
     return step
 
 
@@ -149,8 +149,8 @@ def text_of_number(value):
     return value if isinstance(value, (bool, str, type(None))) else [*map(float, value)] if isinstance(value, (list, tuple)) else float(value)
 
 
-def warn_of_parts(whole, args, kwargs, count):
-    """Of a loss that is no single mean or sum the mean over parts is trained: whether that is the batch's is tried, on the example."""
+def warn_of_parts(step, whole, args, kwargs, count):
+    """What a part cannot know, of its loss or of its rows, is not that of the whole batch: whether it is, is tried, on the example."""
     leaves, structure = pytree.tree_flatten((args, kwargs))
     shapes, rows = [each.shape for each in leaves], len(leaves[0]) // count
     parts = [cut(leaves, shapes, number * rows, (number + 1) * rows) for number in range(count)]
@@ -159,11 +159,16 @@ def warn_of_parts(whole, args, kwargs, count):
             batch, again, *own = (float(whole(*given, **named)) for given, named in map(structure.unflatten, (leaves, leaves, *parts)))
         except Exception:
             return  # Of what is compiled for parts alone.
-    mean = sum(own) / count
-    if batch == again and abs(mean - batch) > 1e-4 * max(1, abs(batch)):  # Else it draws, or differs by rounding.
+
+    rounding = 1e-4 * max(1, abs(batch))
+    if batch != again or abs(sum(own) / count - batch) <= rounding:  # What draws is never the same.
+        return
+    mean = step._mean_of_parts(parts, own)
+    if mean is not None and abs(mean - batch) > rounding:
         ranks.warn(f"accumulate={count} trains the mean of its parts' losses, which is {mean:.6g} of the example, where that of the whole is "
-                   f"{batch:.6g}: what the loss divides by, weighs or compares is that of a part; let it be one mean, F.cross_entropy(…, weight) "
-                   "say, or leave accumulate out", stacklevel=4)  # fmt: skip
+                   f"{batch:.6g}: what the loss divides by, weighs or compares is that of a part, and so are rows that know one another, and an input "
+                   "that is cut as rows are and is none; let the loss be one mean, F.cross_entropy(…, weight) say, and such an input a buffer, or "
+                   "leave accumulate out", stacklevel=4)  # fmt: skip
 
 
 def check_modes(net):
@@ -526,6 +531,21 @@ class Step(Plan):
             total += self._session.number("evaluate", 0)
             count += self._session.number("evaluate", 1)
         return total, 1 if self._is_sum else count
+
+    def _mean_of_parts(self, parts, losses):
+        """What an update of these parts trains of their losses, by what each part counts; None: nobody knows."""
+        if not self._session.counts_rows("train_step"):
+            return sum(losses) / len(losses)
+        if self._is_sum:
+            return sum(losses)
+        if self._shares:
+            return None  # It takes all ranks to evaluate.
+        counts = []
+        with self._session:
+            for part in parts:
+                self._mean_of_tensors("evaluate", part)
+                counts.append(self._session.number("evaluate", 1))
+        return mean_of(sum(loss * count for loss, count in zip(losses, counts) if count), sum(counts))
 
     def _mean_of(self, program, args, kwargs):
         return self._mean_of_tensors(program, args if self._is_flat and not kwargs else self._flatten(args, kwargs))

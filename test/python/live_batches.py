@@ -318,6 +318,29 @@ class Parts(Batches):
             (line,) = said(loss)
             self.assertRegex(line, r"accumulate=2 trains the mean of its parts' losses, which is [0-9.]+ of the example, where that of the whole is")
 
+    def test_rows_that_are_none(self):
+        """An input of as many rows as the batch has, and rows that know one another, under a loss that is one mean."""
+
+        class Mixed(Mlp):
+            def __init__(self, mixed):
+                super().__init__()
+                self.mixed = mixed
+
+            def forward(self, x, table):
+                return super().forward(x) + self.mixed(x, table)
+
+        table, y = torch.randn(ROWS, 3).double(), self.y.clone()
+        y[: ROWS // 2 + 1] = -100  # Parts that count otherwise, the first of them nothing.
+        for mixed, is_said in (
+            (lambda x, table: table, False), (lambda x, table: table[:, :1], False), (lambda x, table: table.mean(0), True),
+            (lambda x, table: table[0], True), (lambda x, table: (x[:, :3] @ table.T).softmax(-1) @ table, True), (lambda x, table: x.mean(0)[:3], True),
+        ):  # fmt: skip
+            for labels in (self.y, y):
+                with warnings.catch_warnings(record=True) as found:
+                    warnings.simplefilter("always")
+                    gpuc.compile(Mixed(mixed).double(), nn.CrossEntropyLoss(), "sgd:lr=0.1", (self.x, table, labels), accumulate=2)
+                self.assertEqual([str(each.message)[:60] for each in found], ["accumulate=2 trains the mean of its parts' losses, which is "[:60]] * is_said)
+
     def test_what_cannot_be_cut(self):
         with self.assertRaisesRegex(gpuc.Error, "accumulate is 3, and the example has 8 rows, which are not so many equal parts"):
             self.compiled(accumulate=3)
