@@ -2,7 +2,7 @@
 
 #include "passes/cost/Profile.h"
 
-#include "llvm/Support/JSON.h"
+#include "passes/cost/Json.h"
 
 #include <algorithm>
 #include <limits>
@@ -42,10 +42,10 @@ double medianOf(std::vector<double> &values) {
 } // namespace
 
 Result<Profile> Profile::parse(StringRef text, const std::string &name) {
-  llvm::Expected<llvm::json::Value> trace = llvm::json::parse(text);
+  const Result<llvm::json::Value> trace = parseJson(text);
   const std::string cure = "; give what gpuc-run PLAN --entry=train_step --profile=FILE wrote";
-  if (!trace)
-    return llvm::consumeError(trace.takeError()), Status::error(name + ": not JSON" + cure);
+  if (!trace.ok())
+    return Status::error(name + ": " + trace.message() + cure);
   const llvm::json::Object *root = trace->getAsObject();
   const llvm::json::Array *events = root ? root->getArray("traceEvents") : nullptr;
   if (!events)

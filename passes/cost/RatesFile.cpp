@@ -1,10 +1,10 @@
 //===- RatesFile.cpp - Rates as JSON ---------------------------------------------===//
 
+#include "passes/cost/Json.h"
 #include "passes/cost/Rates.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 
 #include <cmath>
 
@@ -113,9 +113,9 @@ std::string printRates(const HostRates &rates) {
 }
 
 Result<HostRates> parseRates(StringRef text, const std::string &name) {
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
-  if (!value)
-    return llvm::consumeError(value.takeError()), malformed(name, "not JSON");
+  const Result<llvm::json::Value> value = parseJson(text);
+  if (!value.ok())
+    return malformed(name, value.message());
   const llvm::json::Object *root = value->getAsObject();
   auto format = root ? root->getString("format") : std::nullopt;
   if (!format || !format->starts_with("gpuc-rates"))
