@@ -11,6 +11,7 @@
 #include "passes/Passes.h"
 #include "passes/Peaks.h"
 #include "passes/WaysOut.h"
+#include "passes/base/Decisions.h"
 #include "passes/base/Diagnostics.h"
 #include "passes/base/Entries.h"
 #include "passes/base/KnownAttributes.h"
@@ -478,6 +479,8 @@ Status Compiler::advance(ModuleOp module, Stage stage, const CompilerOptions &op
     writeChoices(module, options);
   else if (train.batch != 0)
     writeBatch(module, train.batch);
+  if (stage == Stage::model)
+    module->removeAttr(kTrainingAttr); // of a text that may be changed by hand
   return okStatus();
 }
 

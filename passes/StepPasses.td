@@ -87,6 +87,11 @@ def OverrideRecipePass : GpucPass<"gpuc-override-recipe"> {
     said replaces what the recipe says, the rest stays. A module that has no recipe gets one if it has a function
     `@loss`.
 
+    Where it has an optimizer, the module gets `gpuc.training`, a number that is the same for all that train the same: made of
+    what the loss calls and reads and of the recipe's entries, but for those that share the batch out, the seed, initial
+    values, names of layers, and what is only evaluated. A plan carries it, and a checkpoint, so that going on with
+    something else is said.
+
     Before, with `entries=optimizer=sgd:lr=0.1;clip_norm=1`:
     ```mlir
     gpuc.recipe {

@@ -1,4 +1,4 @@
-//===- Decisions.h - What passes decide of single ops, for the report --------===//
+//===- Decisions.h - What passes decide, in attributes of the module ---------===//
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -17,7 +17,11 @@ inline constexpr llvm::StringLiteral kLayoutAttr = "gpuc.layout";
 /// What of the recipe makes the updates wait for all gradients: names of its entries, as clip_norm.
 inline constexpr llvm::StringLiteral kWholeGradientsAttr = "gpuc.whole_gradients";
 
-/// A row of the two before: the op, its layer, FILE:LINE:COLUMN or an empty text where the model has none,
+/// What gpuc-override-recipe finds to be trained, and how: a number that is the same where that is
+/// (passes/recipe/TrainingDigest.h). Left out where nothing is.
+inline constexpr llvm::StringLiteral kTrainingAttr = "gpuc.training";
+
+/// A row of the first two: the op, its layer, FILE:LINE:COLUMN or an empty text where the model has none,
 /// and what was decided.
 mlir::Attribute decisionOver(mlir::Operation *op, llvm::ArrayRef<llvm::StringRef> texts);
 

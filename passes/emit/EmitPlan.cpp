@@ -9,6 +9,7 @@
 
 #include "dialects/plan/PlanOps.h"
 #include "passes/Passes.h"
+#include "passes/base/Decisions.h"
 #include "passes/base/Locations.h"
 #include "passes/emit/EmitParts.h"
 #include "passes/plan/PinnedBytes.h"
@@ -119,6 +120,7 @@ private:
     file.alignment = kBufferAlignment;
     file.input_slots = arena.getSlots();
     file.no_graphs = module->hasAttr(plan::kNoGraphsAttr);
+    file.training_digest = moduleNumber(kTrainingAttr, 0);
   }
 
   //===--------------------------------------------------------------------===//

@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+#include "passes/base/Decisions.h"
 #include "passes/recipe/RecipeTexts.h"
+#include "passes/recipe/TrainingDigest.h"
 
 namespace gpuc {
 #define GEN_PASS_DEF_OVERRIDERECIPEPASS
@@ -27,6 +29,8 @@ class OverrideRecipePass : public impl::OverrideRecipePassBase<OverrideRecipePas
       texts.emplace_back("optimizer", optimizer);
     if (!texts.empty() && failed(overrideEntries(module, texts)))
       return signalPassFailure();
+    for (auto recipe : module.getOps<ir::RecipeOp>())
+      nameTraining(module, recipe);
     if (seed < 0)
       return;
     // The seed is the plan's default and may be said at any stage.
@@ -34,6 +38,13 @@ class OverrideRecipePass : public impl::OverrideRecipePassBase<OverrideRecipePas
     module->setAttr("gpuc.seed", attribute);
     for (auto recipe : module.getOps<ir::RecipeOp>())
       recipe.setSeedAttr(attribute);
+  }
+
+  static void nameTraining(ModuleOp module, ir::RecipeOp recipe) {
+    module->removeAttr(kTrainingAttr); // of what it was before
+    if (recipe.getOptimizer())
+      module->setAttr(kTrainingAttr, Builder(module).getI64IntegerAttr(
+                                         static_cast<int64_t>(digestOfTraining(module, recipe))));
   }
 
   static LogicalResult overrideEntries(ModuleOp module, const RecipeTexts &texts) {

@@ -118,6 +118,7 @@ NB_MODULE(_runtime, m) {
       .def("html", &PySession::html)
       .def_prop_ro("plan", &PySession::plan)
       .def_prop_ro("seed", &PySession::seed)
+      .def_prop_ro("training_digest", &PySession::trainingDigest)
       .def_prop_ro("programs", &PySession::programs)
       .def_prop_ro("variables", &PySession::variables)
       .def_prop_ro("warnings", &PySession::warnings)

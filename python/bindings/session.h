@@ -107,6 +107,9 @@ class PySession {
   void enter() { takeTurn().release(); }
   void exit(nb::args) { turns_.unlock(); }
 
+  /// A number for what the plan trains; 0 where it does not say.
+  uint64_t trainingDigest() const { return plan_.info().training_digest; }
+
   uint64_t seed() {
     uint64_t seed = 0;
     check(session_.readVariable("seed", std::as_writable_bytes(std::span(&seed, 1))));

@@ -324,6 +324,7 @@ class Run:
             "numbers": self.step._reader.changing_numbers() if self.groups() else [],
             "scheduler": None if self.scheduler is None else packed(self.scheduler.state_dict()),
             "kind_of_scheduler": type(self.scheduler).__name__, "made_of": self.made_of,
+            "training": self.step._session.training_digest,
         }  # fmt: skip
         return json.dumps(state)
 
@@ -365,13 +366,13 @@ class Run:
         for group, numbers in zip(self.groups(), state.get("numbers", [])):  # Older checkpoints have none.
             for key, value in numbers.items():
                 self.set_number(group, key, tuple(value) if isinstance(value, list) else value)
-        self.tell_of_changes(file, state.get("made_of", {}))  # Older checkpoints have none.
+        self.tell_of_changes(file, state.get("made_of", {}), state.get("training", 0))  # Older checkpoints have none.
         self.step.origin = pathlib.Path(file)
         self.step._take_restored()
         draws.restore(own["drawn"], self.loader, self.val)
         self.progress.note(f"going on from {file}, after step {self.steps}")
 
-    def tell_of_changes(self, file, before):
+    def tell_of_changes(self, file, before, training):
         """What goes on with other numbers is meant so at times, and never to be passed over."""
         for key in {**before, **self.made_of} if before and self.made_of else ():
             now, then = (each.get(key) for each in (self.made_of, before))
@@ -379,6 +380,10 @@ class Run:
                 what = (f"the module or the loss computes something else than when {file} was written" if key == "model" else
                         f"going on with {key} {now}, and {file} was trained with {then}")  # fmt: skip
                 warnings.warn(f"{what}: begin anew in another checkpoint_dir, if that is not meant", stacklevel=6)
+        own = self.step._session.training_digest
+        if not (before and self.made_of) and training and own and training != own:  # Of a plan that was loaded all is known by that alone.
+            warnings.warn(f"the plan trains something else than when {file} was written, another model, loss, optimizer, schedule or precision: "
+                          "begin anew in another checkpoint_dir, if that is not meant", stacklevel=6)  # fmt: skip
         if self.epochs and (self.epochs[-1].val_loss is None) != (self.val is None):
             warnings.warn(f"epochs so far have {'no' if self.val else 'a'} loss of val, and this run {'has one' if self.val else 'has none'}: "
                           "which of them is best is asked of other losses", stacklevel=6)  # fmt: skip

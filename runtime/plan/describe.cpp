@@ -110,6 +110,7 @@ PlanInfo describePlan(const fb::Plan& plan) {
   info.batch = static_cast<int64_t>(plan.batch());
   info.global_batch = static_cast<int64_t>(plan.global_batch());
   info.world_size = plan.world_size();
+  info.training_digest = plan.training_digest();
   info.arena_bytes = plan.arena_bytes();
   info.input_slots = plan.input_slots();
   for (const fb::Variable* variable : each(plan.variables()))

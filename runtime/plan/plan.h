@@ -95,9 +95,10 @@ struct PlanInfo {
   std::vector<std::string> target_features;  // what the code needs of the device
   std::vector<LibraryInfo> libraries;
   uint64_t seed = 0;
-  int64_t batch = 0;         // rows per rank and microbatch
-  int64_t global_batch = 0;  // rows per optimizer update
-  int64_t world_size = 0;    // ranks that share variables out; 0: for any number of ranks
+  int64_t batch = 0;             // rows per rank and microbatch
+  int64_t global_batch = 0;      // rows per optimizer update
+  int64_t world_size = 0;        // ranks that share variables out; 0: for any number of ranks
+  uint64_t training_digest = 0;  // of what is trained and how, however it is shared out; 0: not known
   uint64_t arena_bytes = 0;
   uint32_t input_slots = 1;
   std::vector<VariableInfo> variables;

@@ -120,6 +120,7 @@ Result<std::unique_ptr<Trainer>> Trainer::open(const TrainOptions& options) {
                      .shuffle = options.shuffle,
                      .last_batch = options.last_batch,
                      .plan_checksum = plan.checksum(),
+                     .training_digest = plan.info().training_digest,
                      .ranks = trainer->worldSize()};
   if (is_first) GPUC_RETURN_IF_ERROR(trainer->checkOutputs());
   GPUC_RETURN_IF_ERROR(trainer->findPrograms());

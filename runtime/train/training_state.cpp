@@ -9,6 +9,7 @@ constexpr const char* kShuffleKey = "shuffle";
 constexpr const char* kLastBatchKey = "last_batch";
 constexpr const char* kDataKey = "data_crc32_of_some";
 constexpr const char* kPlanKey = "plan_checksum";
+constexpr const char* kTrainingKey = "training_digest";
 constexpr const char* kRanksKey = "ranks";
 
 std::string textOf(bool value) { return value ? "true" : "false"; }
@@ -79,18 +80,19 @@ Status checkFacts(const Checkpoint& checkpoint, const TrainingFacts& facts) {
 }
 
 std::optional<std::string> warningOf(const Checkpoint& checkpoint, const TrainingFacts& facts) {
-  auto says = [&](const char* key, uint64_t number) {
-    auto said = checkpoint.metadata.find(key);
-    return said != checkpoint.metadata.end() && said->second == std::to_string(number);
-  };
-  // Checkpoints of earlier versions do not say; and of another number of ranks the plan is another one.
-  const bool is_comparable =
-      checkpoint.metadata.contains(kPlanKey) && says(kRanksKey, static_cast<uint64_t>(facts.ranks));
-  if (!is_comparable || says(kPlanKey, facts.plan_checksum)) return std::nullopt;
+  // Checkpoints and plans of earlier versions do not say what is trained; then plans are compared, which are
+  // others for other numbers of ranks.
+  if (facts.training_digest != 0 && checkpoint.metadata.contains(kTrainingKey)) {
+    if (metadataOf(checkpoint, kTrainingKey) == std::to_string(facts.training_digest)) return std::nullopt;
+  } else if (!checkpoint.metadata.contains(kPlanKey) ||
+             metadataOf(checkpoint, kRanksKey) != std::to_string(facts.ranks) ||
+             metadataOf(checkpoint, kPlanKey) == std::to_string(facts.plan_checksum)) {
+    return std::nullopt;
+  }
   return checkpoint.file.name() +
-         " was trained by another plan, whose variables have the same names and shapes: if its model, "
-         "optimizer or precision was another one, and that is not meant, start anew in another "
-         "--checkpoint-dir";
+         " was trained by another plan, whose variables have the same names and shapes, but whose model, "
+         "loss, optimizer, schedule or precision may be another one: if that is not meant, start anew in "
+         "another --checkpoint-dir";
 }
 
 Result<CheckpointWriter> CheckpointWriter::open(const std::string& folder, int64_t keep,
@@ -107,12 +109,14 @@ Status CheckpointWriter::save(VariableStore& variables, int64_t step, LoaderPosi
                             .seed = facts_.seed,
                             .global_batch = facts_.global_batch,
                             .samples = facts_.samples};
-  return folder_.save(position, std::move(tensors),
-                      {{kShuffleKey, textOf(facts_.shuffle)},
-                       {kLastBatchKey, nameOf(facts_.last_batch)},
-                       {kDataKey, std::to_string(facts_.data_checksum)},
-                       {kPlanKey, std::to_string(facts_.plan_checksum)},
-                       {kRanksKey, std::to_string(facts_.ranks)}});
+  Metadata facts = {{kShuffleKey, textOf(facts_.shuffle)},
+                    {kLastBatchKey, nameOf(facts_.last_batch)},
+                    {kDataKey, std::to_string(facts_.data_checksum)},
+                    {kPlanKey, std::to_string(facts_.plan_checksum)},
+                    {kRanksKey, std::to_string(facts_.ranks)}};
+  if (facts_.training_digest != 0)
+    facts.insert_or_assign(kTrainingKey, std::to_string(facts_.training_digest));
+  return folder_.save(position, std::move(tensors), facts);
 }
 
 }  // namespace gpuc

@@ -19,8 +19,9 @@ struct TrainingFacts {
   uint32_t data_checksum = 0;  // of some of the samples, see sampleChecksum
   bool shuffle = true;
   LastBatch last_batch = LastBatch::drop;
-  uint64_t plan_checksum = 0;  // of its file
-  int64_t ranks = 1;           // each of other numbers has another plan
+  uint64_t plan_checksum = 0;    // of its file
+  uint64_t training_digest = 0;  // what the plan says that it trains; 0: it does not say
+  int64_t ranks = 1;             // each of other numbers has another plan
 };
 
 const char* nameOf(LastBatch last_batch);

@@ -1,14 +1,18 @@
-"""Ranks and one rank that emulates them have the same bits, whatever is combined: draws of many flags at once. GPUC_ALL_PLANS=1: more."""
+"""Ranks and one rank that emulates them have the same bits, whatever is combined, and whoever is killed: draws of many flags at once.
+GPUC_ALL_PLANS=1: more."""
 
 import json
 import os
 import random
+import re
+import signal
+import time
 import unittest
 
-from rank_tools import RankTest
+from rank_tools import FEED, RankTest
 from small_zoo import MODELS
 
-DRAWS = 60 if "GPUC_ALL_PLANS" in os.environ else 5
+DRAWS, KILLS = (60, 60) if "GPUC_ALL_PLANS" in os.environ else (5, 2)
 NAMES = ["mlp", "convnet", "rnn-classifier", "lstm-generator", "transformer", "gpt2", "resnet18"]
 OPTIMIZERS = ["sgd:lr=0.05,momentum=0.9,nesterov=true", "adam:lr=0.01,amsgrad=true", "adamw:lr=0.01,weight_decay=0.1", "rmsprop:lr=0.003,momentum=0.9",
               "rmsprop:lr=0.003,centered=true", "adagrad:lr=0.01", "lion:lr=0.001", "adafactor:lr=0.01", "muon:lr=0.01"]
@@ -47,6 +51,7 @@ class Draw:
         if any(flag in self.both for flag in BY_NORM):
             self.shard = None
         self.ranks_begin, self.delays = draw.random() < 0.5, draw.choice([[], ["--delay-commands=7"]])
+        self.every, self.lost, self.later = draw.randint(1, 4), draw.randrange(self.ranks), draw.uniform(0, 0.2)  # of who is killed
 
 
 class CombinedRanks(RankTest):
@@ -87,6 +92,36 @@ class CombinedRanks(RankTest):
         if draw.shard:
             shared = self.compiled(draw, "shared", "--data-parallel", f"--shard={draw.shard}", f"--world-size={draw.ranks}", *draw.own)
             self.check_same(self.trained(draw, shared, started, *draw.delays), expected)
+
+    def kill(self, draw, plan, folder):
+        """One of its ranks, somewhere behind the first checkpoint; gives the step of the last one."""
+        process = self.train(plan, folder, f"--ranks={draw.ranks}", "--steps=1000000", *draw.train, *draw.delays, checkpoint_every=draw.every)
+        ranks = self.children(process, draw.ranks)
+        while not os.path.exists(os.path.join(folder, "latest")):
+            self.assertIsNone(process.poll())
+            time.sleep(0.001)
+        time.sleep(draw.later)
+        os.kill(ranks[draw.lost], signal.SIGKILL)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1)
+        with open(os.path.join(folder, "latest"), encoding="utf-8") as file:
+            return int(re.search(r"\d+", file.read())[0])
+
+    def check_killed(self, number):
+        draw = Draw(number)
+        plans = {"ranks": self.ranks_of(draw), "alone": self.compiled(draw, "alone", f"--emulate-ranks={draw.ranks}")}
+        if draw.shard:
+            plans["shared"] = self.compiled(draw, "shared", "--data-parallel", f"--shard={draw.shard}", f"--world-size={draw.ranks}", *draw.own)
+        folder, killed = self.path(f"killed-{number}"), "shared" if draw.shard and draw.ranks_begin else "ranks"
+        steps = self.kill(draw, plans[killed], folder) + 3
+        flags = [*draw.train, "--checkpoint-dir=" + folder, "--resume", f"--ranks={draw.ranks}"]
+        found = self.variables(plans[killed], *flags, steps=steps, samples=FEED)
+        self.check_same(found, self.variables(plans["alone"], *draw.train, steps=steps, samples=FEED))
+
+    def test_bits_of_what_was_killed(self):
+        for number in range(KILLS):
+            with self.subTest(number=number, **vars(Draw(number))):
+                self.check_killed(number)
 
     def test_bits(self):
         for number in range(DRAWS):

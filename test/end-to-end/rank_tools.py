@@ -9,6 +9,7 @@ from gpuc_tools import BIN, ToolTest
 from tensor_files import read_safetensors
 
 SAMPLES = 96
+FEED = 192  # samples of a run that goes on until it is stopped
 
 
 class RankTest(ToolTest):
@@ -26,7 +27,7 @@ class RankTest(ToolTest):
 
     def train(self, plan, folder, *flags, log_every=0, checkpoint_every=20):
         """A run that has been started."""
-        command = [os.path.join(BIN, "gpuc-train"), plan, "--data=synthetic:size=192", "--seed=3", "--threads=1",
+        command = [os.path.join(BIN, "gpuc-train"), plan, f"--data=synthetic:size={FEED}", "--seed=3", "--threads=1",
                    f"--log-every={log_every}", "--checkpoint-dir=" + folder, f"--checkpoint-every={checkpoint_every}", *flags]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.communicate)

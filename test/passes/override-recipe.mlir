@@ -9,7 +9,7 @@
 // CHECK:       batch = 16,
 // CHECK:       optimizer = sgd(lr = 0.5, momentum = 0.9)
 // CHECK:       seed = 7
-// KEEP-LABEL:  module @replace {
+// KEEP-LABEL:  module @replace attributes {gpuc.training = {{-?[0-9]+}} : i64} {
 // KEEP:        optimizer = adam(lr = 0.1)
 
 // Each kind of entry: integers, numbers, specs, and lists of specs, which are said one by one.

@@ -26,7 +26,7 @@
 // CHECK:      func.func @init
 // CHECK-NOT:  gpuc.recipe
 
-// OPTIONS:    module @scaled attributes {gpuc.batch = 3 : i64, gpuc.fused_for = "host", gpuc.seed = 7 : i64}
+// OPTIONS:    module @scaled attributes {gpuc.batch = 3 : i64, gpuc.fused_for = "host", gpuc.seed = 7 : i64, gpuc.training = {{-?[0-9]+}} : i64}
 // OPTIONS:    func.func @predict(%{{[^:]*}}: tensor<3x5xf32>
 // OPTIONS:      gpuc.fused "broadcast"
 // OPTIONS:      gpuc.fused "mul"

@@ -152,6 +152,19 @@ class Checkpoints(Case):
             each.write_bytes(each.read_bytes()[:-8])
         self.refused("no checkpoint in .* is whole", self.plan(), **go_on)
 
+    def test_a_plan_that_trains_something_else_is_said(self):
+        """One that does the same otherwise is not."""
+        self.fit(self.plan(), epochs=1, checkpoint_dir=self.folder)
+        (_, optimizer), *others = self.recording.recipe
+        for changed, options, is_said in ((optimizer, {}, False), (optimizer, {"check_numerics": True}, False),
+                                          (optimizer.replace("momentum=0.9", "momentum=0.5"), {}, True)):  # fmt: skip
+            recording = Recording("mlp")
+            recording.recipe = [("optimizer", changed), *others]
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                self.fit(recording.plan(**options), epochs=1, checkpoint_dir=self.folder, resume=True)
+            self.assertEqual(["trains something else" in str(each.message) for each in said], [True] * is_said)
+
     def test_a_damaged_one_is_passed_over(self):
         expected = self.fit(self.plan(), epochs=2, checkpoint_dir=self.folder)
         newest = self.folder / "step-00000012.safetensors"
