@@ -754,6 +754,38 @@ class Modules(unittest.TestCase):
                     gpuc.compile(net, F.mse_loss, sgd(net), (torch.zeros(4, 5), torch.ones(4, 5)))
                 self.assertEqual(sum("keeps running statistics within torch.utils.checkpoint" in str(each.message) for each in said), count)
 
+    def test_what_a_pass_in_eval_mode_changes(self):
+        """Is said where it makes a difference: a step's evaluation changes nothing."""
+
+        class Counts(nn.Linear):
+            def __init__(self):
+                super().__init__(5, 5)
+                self.register_buffer("count", torch.zeros(()))
+                self.register_buffer("seen", torch.zeros(5))
+
+        def counts_and_reads(net, x):
+            net.count += 1
+            return x * net.count
+
+        def counts(net, x):
+            net.count += 1
+            net.seen = x.detach().mean(0)
+            return x
+
+        def counts_in_training(net, x):
+            if net.training:
+                net.count += 1
+            return x * net.count
+
+        for forward, said_of in ((counts_and_reads, ["count"]), (counts, []), (counts_in_training, [])):
+            net = Counts()
+            net.forward = lambda x, net=net, forward=forward: forward(net, F.linear(x, net.weight, net.bias))
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                gpuc.compile(net, F.mse_loss, sgd(net), (torch.zeros(4, 5), torch.ones(4, 5)))
+            found = [str(each.message) for each in said if "is changed by a pass in eval mode, too, and evaluation" in str(each.message)]
+            self.assertEqual([each.split("'")[1] for each in found], said_of)
+
     def test_without_shapes(self):
         with self.assertRaisesRegex(gpuc.Error, "'0.weight' has no shape before the first forward pass: call the module once"):
             gpuc.compile(nn.Sequential(nn.LazyLinear(3)), F.mse_loss, "sgd:lr=0.1", (torch.zeros(4, 5), torch.zeros(4, 3)))

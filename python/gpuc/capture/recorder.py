@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from gpuc.batches import checksum_of
 from gpuc.capture.export import export
 from gpuc.capture.forward_state import check_repetition, reads_of
-from gpuc.capture.function_recorder import FunctionRecorder
+from gpuc.capture.function_recorder import FunctionRecorder, prune
 from gpuc.capture.functional import Rules
 from gpuc.capture.inner_gradients import has_gradients
 from gpuc.capture.one_pass import quietly
@@ -20,10 +20,12 @@ from gpuc.capture.rows import alike, draws_of_rows
 from gpuc.capture.specs import TYPES, references_of, spec_of
 from gpuc.capture.whole import Both, Whole, in_eval_mode
 from gpuc.contents import why_not_plain
-from gpuc.errors import Error, refuse
+from gpuc.errors import Error, Problem, refuse
 from gpuc.formulas.cures import cure_of_type
 
 RESERVED = {"accuracy", "evaluate", "init", "loss", "lr", "predict", "seed", "step", "updates"}
+STAYS = ("is changed by a pass in eval mode, too, and evaluation and prediction of a compiled step leave it as it is: change it where self.training is "
+         "true, or by a call of the module itself")  # fmt: skip
 MOST_CONSTANT_ELEMENTS = 1 << 16  # Larger ones are variables, so that the text stays small.
 
 
@@ -122,6 +124,9 @@ class Recorder:
         functions = {"evaluate": slice(1)} if self.loss is None else {"evaluate": slice(1), "predict": slice(1, None)}
         with in_eval_mode(whole), torch.no_grad():
             self.record(whole, args, kwargs, functions)
+        changed = {each["variable"] for function in self.functions if function["name"] in functions for each in function["assigned"]}
+        read = read_by([for_outputs_alone(each) for each in self.functions]) if changed else set()
+        self.unchecked += [Problem(f"'{name}' {STAYS}") for name in sorted(changed & read)]
 
     def look_at_rows(self, part, batch):
         """Of what was recorded of a part of the batch: what each row has for itself. `batch`: more rows."""
@@ -161,12 +166,7 @@ class Recorder:
 
     def variables_read(self):
         """By the loss."""
-        found = set()
-        for function in self.functions:
-            if function["name"] == "loss":
-                read = [each for node in function["nodes"] for each in references_of(node)]
-                found |= {each["variable"] for each in [*read, *function["outputs"]] if "variable" in each}
-        return found
+        return read_by([each for each in self.functions if each["name"] == "loss"])
 
     def digest(self):
         """Of functions, with the numbers of all constants."""
@@ -199,6 +199,20 @@ class Recorder:
         inputs = [{**each, "alike": True} if each["name"] in self.alike else each for each in function["inputs"]]
         nodes = [{**node, "for_rows": self.for_rows[node["name"]]} if node["name"] in self.for_rows else node for node in function["nodes"]]
         return {**function, "inputs": inputs, "nodes": nodes}
+
+
+def read_by(functions):
+    """The variables."""
+    nodes = [node for function in functions for node in function["nodes"]]
+    read = [*(each for node in nodes for each in references_of(node)), *(each for function in functions for each in function["outputs"])]
+    return {each["variable"] for each in read if "variable" in each}
+
+
+def for_outputs_alone(function):
+    """Without what it computes to assign."""
+    function = {**function, "assigned": []}
+    prune(function)
+    return function
 
 
 def extent_of(tensor):
