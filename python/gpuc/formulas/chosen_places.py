@@ -15,7 +15,6 @@ from gpuc.formulas.named import name_of
 from gpuc.formulas.whether_any import Count
 
 
-
 class Places(Chosen):
     """One coordinate, along a dimension of the mask, of all its elements."""
 
