@@ -552,6 +552,16 @@ class Values(Case):
 
         self.trains(body)
 
+    def test_statistics_of_norms(self):
+        """PyTorch passes gradients of a group norm's on, and of a layer norm's none."""
+
+        def body(net, h):
+            of_rows = torch.native_layer_norm(h, (8,), None, None, 1e-5)
+            of_groups = torch.native_group_norm(h, None, None, 8, 8, 1, 2, 1e-5)
+            return sum((each * torch.arange(1, each.numel() + 1).view(each.shape)).square().mean() for each in (*of_rows, *of_groups))
+
+        self.trains(body)
+
     def test_within_vmap(self):
         """What a layer is of each row; and what is subtracted the other way round, times a number."""
 

@@ -8,8 +8,15 @@ from gpuc.formulas.reductions import largest_by_index
 from gpuc.formulas.table import FORMULAS, aten, formula
 
 # Which PyTorch takes apart, and leaves whole where it exports; and what torch.vmap makes of layers that the compiler knows.
-for each in (aten.grid_sampler_2d, aten._softmax, aten._log_softmax, aten.native_layer_norm, aten.native_group_norm):
+for each in (aten.grid_sampler_2d, aten._softmax, aten._log_softmax, aten.native_group_norm):
     FORMULAS[each.default] = decomposition_table[each.default]
+
+
+@formula(aten.native_layer_norm.default)
+def native_layer_norm(*args, **kwargs):
+    """Mean and deviation without gradients, which PyTorch does not pass on: those of native_group_norm it does."""
+    out, mean, deviation = decomposition_table[aten.native_layer_norm.default](*args, **kwargs)
+    return out, mean.detach(), deviation.detach()
 
 
 @formula(aten.adaptive_max_pool2d.default)
