@@ -1,18 +1,13 @@
 #include "runtime/host/executor.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <thread>
 
+#include "runtime/base/clock.h"
+
 namespace gpuc {
 namespace {
-
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 void launch(const HostCommand& command, ThreadPool& pool) {
   auto tiles = [](const void* context, int64_t begin, int64_t end) {
@@ -144,7 +139,7 @@ void StreamWalk::run() const {
     HostCommand& command = (*commands)[i];
     ThreadPool& threads = command.spread ? *pool : *alone;
     if (delays) delays->beforeCommand();
-    int64_t begin = profiled ? now() : 0;
+    int64_t begin = profiled ? nowNs() : 0;
     switch (command.kind) {
       case HostCommand::Kind::launch:
         launch(command, threads);
@@ -177,7 +172,7 @@ void StreamWalk::run() const {
         poison(command);
         continue;
     }
-    if (profiled) profile->add({command.source, program, stream, begin, now()});
+    if (profiled) profile->add({command.source, program, stream, begin, nowNs()});
   }
 }
 

@@ -1,21 +1,12 @@
 #include "runtime/host/spread_trial.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "runtime/base/clock.h"
 #include "runtime/host/spread.h"
 
 namespace gpuc {
-namespace {
-
-int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-}  // namespace
 
 SpreadTrial::SpreadTrial(HostProgram* program, int threads)
     : program_(program), ways_(waysOf(*program, threads)), trial_(ways_.size()) {
@@ -46,11 +37,11 @@ void SpreadTrial::take(const Way& way) {
 }
 
 void SpreadTrial::beginStep() {
-  if (trial_.isTiming()) begin_ns_ = now();
+  if (trial_.isTiming()) begin_ns_ = nowNs();
 }
 
 void SpreadTrial::endStep() {
-  const int64_t ns = trial_.isTiming() ? now() - begin_ns_ : 0;
+  const int64_t ns = trial_.isTiming() ? nowNs() - begin_ns_ : 0;
   if (trial_.endStep(ns)) take(ways_[trial_.way()]);
 }
 
