@@ -316,6 +316,65 @@ class HookWithin(Mlp):
         return x
 
 
+@broken("a hook on a tensor, which a compiled step does not call: ")
+class HookOnANode(Mlp):
+    def change(self, x):
+        x = self.fc1(x)
+        x.grad_fn.register_hook(lambda into, _: tuple(None if each is None else 2 * each for each in into))  # here
+        return x
+
+
+@broken("saved_tensors_hooks, which a compiled step does not call: leave them out")
+class HooksOfWhatIsSaved(Mlp):
+    def change(self, x):
+        with torch.autograd.graph.saved_tensors_hooks(lambda x: x.bfloat16(), lambda x: x.float()):  # here
+            return self.fc1(x)
+
+
+#
+# Gradients that parameters have, or not
+#
+
+
+@broken("freezes or unfreezes a parameter", "do that before, or read weight.detach(), or the layer under torch.no_grad()")
+class FrozenWithin(Mlp):
+    def change(self, x):
+        self.fc1.requires_grad_(False)  # here
+        return x
+
+
+@broken("freezes or unfreezes a parameter", "do that before")
+class FrozenForAWhile(Mlp):
+    def change(self, x):
+        for parameter in self.fc1.parameters():
+            parameter.requires_grad = False  # here
+        x = self.fc1(x)
+        for parameter in self.fc1.parameters():
+            parameter.requires_grad = True
+        return x
+
+
+@broken("reads the .grad of a parameter", "torch.autograd.grad(loss, weights) gives a gradient within a step")
+class ByTheLastGradient(Mlp):
+    def change(self, x):
+        last = self.fc1.weight.grad  # here
+        return x if last is None else x * last.norm()
+
+
+@broken("'fc1.weight' and 'fc2.weight' share memory", "layer.weight = other.weight", "or give one memory of its own, .clone()")
+def tied_by_data():
+    net = Mlp()
+    net.fc2.weight.data = net.fc1.weight.data[:3]
+    compiled(net)  # here
+
+
+@broken("'fc1.weight' and 'copy' share memory")
+def a_buffer_of_a_parameter():
+    net = Mlp()
+    net.register_buffer("copy", net.fc1.weight.detach().t())
+    compiled(net)  # here
+
+
 #
 # Optimizers
 #

@@ -323,6 +323,28 @@ class Gradients(Case):
             warnings.simplefilter("ignore")
             self.trains(lambda net, x: x + checkpoint(net.inner, x.detach(), use_reentrant=True), inner=nn.Linear(8, 8))
 
+    def test_inference_mode_is_without_gradients(self):
+        @torch.inference_mode()
+        def decorated(layer, x):
+            return layer(x)
+
+        def within(net, x):
+            with torch.inference_mode():
+                y = net.inner(x)
+            return x + y.clone()
+
+        def undone(net, x):
+            with torch.no_grad(), torch.inference_mode(False):
+                return net.inner(x)
+
+        for between in (within, lambda net, x: x + decorated(net.inner, x).clone(), undone):
+            self.trains(between, inner=nn.Linear(8, 8))
+
+    def test_parameters_that_lie_between_others(self):
+        """Each second row: their memory reaches over one another's, and is none of it the same."""
+        both = torch.randn(8, 8, dtype=torch.float64)
+        self.trains(lambda net, x: x @ net.even @ net.odd.t(), even=nn.Parameter(both[:, ::2]), odd=nn.Parameter(both[:, 1::2]))
+
     def test_writes_that_autograd_does_not_see(self):
         def halved(net, x):
             with torch.no_grad():

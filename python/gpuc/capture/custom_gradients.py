@@ -1,33 +1,29 @@
-"""Gradients that a module gives by itself, which torch.export drops without a word: torch.autograd.Function, and hooks on tensors.
+"""Gradients that a module gives by itself, which torch.export drops without a word: torch.autograd.Function.
 
 Of a Function the export keeps forward() and forgets backward(). So each call is tried on random numbers first. If its backward() is the
 derivative of its forward(), nothing is lost. Else it has to be linear in what it is given, as derivatives are, and then
 
     y = detach(forward(x)) + B'(x - detach(x)),  where backward(g) = B(g) and B' is B transposed
 
-has forward's value, since what is added is 0, and backward's gradient, since that of B' is B. What is neither is refused, and so are hooks.
+has forward's value, since what is added is 0, and backward's gradient, since that of B' is B. What is neither is refused.
 """
 
 import contextlib
 import functools
 import re
-import traceback
 
 import torch
 from torch.autograd import grad
 from torch.autograd.function import FunctionCtx, FunctionMeta, once_differentiable
-from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.checkpoint import CheckpointFunction
 
-from gpuc.errors import Problem, refuse
-from gpuc.lines import user_line
+from gpuc.capture.unseen import CURE, REPLACED, Unseen, is_float, refuse_here
 
 SCALES = (1e-2, 1.0, 1e2)  # Of what a function is tried on: where it saturates, it should be seen to.
 ONCE = once_differentiable(lambda ctx: None).__code__
 OF_VALUES = re.compile("data-dependent|DataDependent|unbacked|local_scalar_dense|FakeTensor")  # torch's words.
-CURE = "write it with detach(), as in x + (f(x) - x).detach()"
 
 
 class Context(FunctionCtx):
@@ -72,10 +68,6 @@ class Call:
 
 def has_setup(function):
     return function.setup_context is not torch.autograd.Function.setup_context
-
-
-def is_float(value):
-    return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
 #
@@ -249,58 +241,6 @@ def checkpointed(ctx, run_function, preserve_rng_state, *args):
         return run_function(*args)
 
 
-def refuse_here(text):
-    file, line = user_line("".join(traceback.format_stack()))
-    refuse([Problem(text, "", file, line)])
-
-
-def refuse_hook(*_):
-    refuse_here(f"a hook on a tensor, which a compiled step does not call: {CURE}")
-
-
-NO_WRITES = ("requires_grad_", "detach_", "share_memory_", "rename_", "swapaxes_", "squeeze_", "unsqueeze_", "t_", "transpose_")
-OPERATORS = {f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "matmul")}
-
-
-class Writes(TorchFunctionMode):
-    """Refuses writes that autograd does not see: the value is a new one, and the gradient goes on as if it were the old. The export would have
-    it be the gradient of what was written."""
-
-    def __init__(self):
-        super().__init__()
-        self.detached = {}  # By the identity of its memory: a tensor that has none of the gradient of another one there.
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        kwargs, name = kwargs or {}, getattr(function, "__name__", "")
-        if name != "detach" and "out" not in kwargs and not is_write(name):
-            return function(*args, **kwargs)
-        first = args[0] if args else None
-        for written in (first if is_write(name) else None, kwargs.get("out")):
-            if is_float(written):
-                self.check(written)
-        out = function(*args, **kwargs)
-        if name == "detach" and is_float(first) and first.requires_grad:
-            self.detached[memory_of(out)] = out
-        return out
-
-    def check(self, tensor):
-        # Whether it is a leaf is asked last: of a product of several matrices torch makes a tensor for that which no graph has.
-        if not torch.is_grad_enabled() and tensor.requires_grad and not tensor.is_leaf:
-            refuse_here("changes a tensor in place under torch.no_grad, and the gradient would not know: write it as x = x + (new - x).detach()")
-        if not tensor.requires_grad and memory_of(tensor) in self.detached:
-            refuse_here("changes a tensor in place by what detach() gave, and the gradient would not know: write detach().clone(), or, if the tensor "
-                        "itself is to change, x = x + (new - x).detach()")  # fmt: skip
-
-
-@functools.cache
-def is_write(name):
-    return name == "__setitem__" or name in OPERATORS or (name.endswith("_") and not name.endswith("__") and name not in NO_WRITES)
-
-
-def memory_of(tensor):
-    return tensor.untyped_storage()._cdata
-
-
 def all_functions(base=torch.autograd.Function):
     for each in base.__subclasses__():
         yield each
@@ -323,9 +263,9 @@ def custom_gradients():
             put(undo, function, "forward", staticmethod(captured(function, function.forward)))
 
         put(undo, FunctionMeta, "__init__", make_captured)
-        for name in ("register_hook", "register_post_accumulate_grad_hook"):
-            put(undo, torch.Tensor, name, refuse_hook)
-        undo.enter_context(Writes())
+        for owner, name, replacement in REPLACED:
+            put(undo, owner, name, replacement)
+        undo.enter_context(Unseen())
         yield
 
 

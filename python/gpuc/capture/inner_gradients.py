@@ -11,7 +11,8 @@ import torch
 from torch._functorch import eager_transforms
 from torch.utils import _pytree as pytree
 
-from gpuc.capture.custom_gradients import put, refuse_here
+from gpuc.capture.custom_gradients import put
+from gpuc.capture.unseen import refuse_here
 
 
 @torch.library.custom_op("gpuc::gradient", mutates_args=())

@@ -16,6 +16,7 @@ from gpuc.capture.function_recorder import FunctionRecorder, prune
 from gpuc.capture.functional import Rules
 from gpuc.capture.inner_gradients import has_gradients
 from gpuc.capture.one_pass import quietly
+from gpuc.capture.overlaps import extent_of, overlaps
 from gpuc.capture.rows import alike, draws_of_rows
 from gpuc.capture.specs import TYPES, references_of, spec_of
 from gpuc.capture.whole import Both, Whole, in_eval_mode
@@ -48,6 +49,7 @@ class Recorder:
         for prefix, owner in (("", net), ("loss.", loss)):
             if isinstance(owner, torch.nn.Module):
                 self.declare_all(prefix, owner)
+        self.check_memory()
 
     def declare_all(self, prefix, owner):
         """Tied ones are one variable, under the first of their names."""
@@ -79,6 +81,16 @@ class Recorder:
             return  # It stays the module's: nothing can be learnt, and nothing kept.
         self.tensors[variable] = tensor
         self.variables.append({"name": variable, **spec_of(tensor), "role": role})
+
+    def check_memory(self):
+        """Each variable has memory of its own. What is trained beside another that shows its memory, as by `decoder.weight.data = encoder.weight.data`,
+        would not be seen there."""
+        trained = {each["name"] for each in self.variables if each["role"] == "trained"}
+        for one, other in overlaps(self.tensors):
+            if one in trained or other in trained:
+                raise Error(f"'{one}' and '{other}' share memory, of which a compiled step gives each its own: tie parameters by making them one, "
+                            "layer.weight = other.weight, of which forward() reads what is to be turned or cut, other.weight.t(); or give one memory "
+                            "of its own, .clone()")  # fmt: skip
 
     def constant(self, tensor):
         """A reference to what is known. A number that is everywhere is written once."""
@@ -213,12 +225,6 @@ def for_outputs_alone(function):
     function = {**function, "assigned": []}
     prune(function)
     return function
-
-
-def extent_of(tensor):
-    """From its first byte to behind its last one."""
-    begin = tensor.data_ptr()
-    return begin, begin + (1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))) * tensor.element_size()
 
 
 def input_names(net, args, kwargs, has_target):

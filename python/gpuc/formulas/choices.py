@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
-from gpuc.capture.custom_gradients import refuse_here
+from gpuc.capture.unseen import refuse_here
 from gpuc.formulas.masks import SELECTS, WHERE, is_mask
 from gpuc.formulas.named import name_of
 from gpuc.formulas.stand_ins import StandIn

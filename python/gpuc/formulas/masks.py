@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
-from gpuc.capture.custom_gradients import is_write, memory_of
+from gpuc.capture.unseen import is_write, memory_of
 from gpuc.lines import user_line
 
 # What makes tensors of numbers, and of another one's shape.

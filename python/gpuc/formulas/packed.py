@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.utils import rnn
 
-from gpuc.capture.custom_gradients import refuse_here
+from gpuc.capture.unseen import refuse_here
 
 CURE = "pad_packed_sequence(…) gives padded rows, to count with a mask"
 

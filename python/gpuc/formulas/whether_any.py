@@ -13,7 +13,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
-from gpuc.capture.custom_gradients import refuse_here
+from gpuc.capture.unseen import refuse_here
 from gpuc.formulas.checks import nodes_in
 from gpuc.formulas.masks import PLACES, WHERE
 from gpuc.formulas.named import name_of
