@@ -111,7 +111,7 @@ class GuardedAttention {
         flags(mask_count_, seed & 1),
         workspace(std::max<int64_t>(1, workspaceBytes() / int64_t{sizeof(T)}), seed & 2) {
     std::mt19937_64 random(seed);
-    std::uniform_real_distribution<T> uniform(-1, 1);
+    const Uniform<T> uniform;
     for (Tensor* tensor : {&query, &key, &value, &cotangent})
       for (int64_t i = 0; i < tensor->data.size(); ++i) tensor->data[i] = uniform(random);
     for (int64_t i = 0; i < mask_count_; ++i) {

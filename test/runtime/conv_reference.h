@@ -1,8 +1,6 @@
 // A convolution's operands between guard pages, and its result computed by plain loops in f64.
 #pragma once
 
-#include <functional>
-
 #include "runtime/host/conv.h"
 #include "test/runtime/matmul_reference.h"
 
@@ -77,7 +75,7 @@ class GuardedConv {
         mask_(x_.size(), seed & 32),
         workspace_(std::max<int64_t>(1, workspace_bytes_ / int64_t{sizeof(T)}), seed & 8) {
     std::mt19937_64 random(seed);
-    std::uniform_real_distribution<T> uniform(-1, 1);
+    const Uniform<T> uniform;
     for (GuardedArray<T>* array : {&x_, &w_, &y_, &bias_})
       for (int64_t i = 0; i < array->size(); ++i) (*array)[i] = uniform(random);
     for (int64_t i = 0; i < mask_.size(); ++i)
@@ -126,14 +124,18 @@ class GuardedConv {
     Expected all;
     all.sums.resize(static_cast<size_t>(resultArray().size()));
     all.magnitudes = all.sums;
-    forEachProduct([&](int64_t x, int64_t w, int64_t y) {
-      const int64_t at[] = {y, x, w};
-      const double term = shape_.kind == ConvKind::forward          ? double(x_[x]) * double(w_[w])
-                          : shape_.kind == ConvKind::input_gradient ? double(y_[y]) * double(w_[w])
-                                                                    : double(y_[y]) * double(x_[x]);
-      const auto element = static_cast<size_t>(at[static_cast<int>(shape_.kind)]);
-      all.sums[element] += term;
-      all.magnitudes[element] += std::fabs(term);
+    const ConvKind kind = shape_.kind;
+    const T* const first = kind == ConvKind::forward ? x_.data() : y_.data();
+    const T* const second = kind == ConvKind::filter_gradient ? x_.data() : w_.data();
+    forEachRun([&](int64_t count, Walk x, Walk w, Walk y) {
+      Walk a = kind == ConvKind::forward ? x : y, b = kind == ConvKind::filter_gradient ? x : w;
+      Walk c = kind == ConvKind::forward ? y : kind == ConvKind::input_gradient ? x : w;
+      double *const sums = all.sums.data(), *const magnitudes = all.magnitudes.data();
+      for (int64_t i = 0; i < count; ++i, a.place += a.step, b.place += b.step, c.place += c.step) {
+        const double term = double(first[a.place]) * double(second[b.place]);
+        sums[c.place] += term;
+        magnitudes[c.place] += std::fabs(term);
+      }
     });
     return all;
   }
@@ -160,8 +162,15 @@ class GuardedConv {
     return shape_.kind == ConvKind::forward ? y_ : shape_.kind == ConvKind::input_gradient ? x_ : w_;
   }
 
-  /// Calls visit with the places in x, w and y of every product that the convolution sums up.
-  void forEachProduct(const std::function<void(int64_t, int64_t, int64_t)>& visit) const {
+  /// A place in an array, and how far it is to the next one.
+  struct Walk {
+    int64_t place, step;
+  };
+
+  /// Calls visit with how many windows of a row have a tap within the picture, and with the places in x, w
+  /// and y of the products that the convolution sums up for these.
+  template <typename Visit>
+  void forEachRun(Visit visit) const {
     const ConvShape& s = shape_;
     const ConvAxis &h = s.height, &v = s.width;
     for (int64_t n = 0; n < s.batch; ++n)
@@ -169,16 +178,19 @@ class GuardedConv {
         for (int64_t c = 0; c < s.groupInputs(); ++c)
           for (int64_t i = 0; i < h.kernel; ++i)
             for (int64_t j = 0; j < v.kernel; ++j)
-              for (int64_t p = 0; p < h.output; ++p)
-                for (int64_t q = 0; q < v.output; ++q) {
-                  const int64_t row = p * h.stride - h.low + i * h.dilation;
-                  const int64_t column = q * v.stride - v.low + j * v.dilation;
-                  if (row < 0 || row >= h.input || column < 0 || column >= v.input) continue;
-                  const int64_t channel = o / s.groupOutputs() * s.groupInputs() + c;
-                  visit(((n * s.in_channels + channel) * h.input + row) * v.input + column,
-                        ((o * s.groupInputs() + c) * h.kernel + i) * v.kernel + j,
-                        ((n * s.out_channels + o) * h.output + p) * v.output + q);
-                }
+              for (int64_t p = 0; p < h.output; ++p) {
+                const int64_t row = p * h.stride - h.low + i * h.dilation, tap = j * v.dilation - v.low;
+                int64_t begin = 0, end = v.output;
+                while (begin < end && begin * v.stride + tap < 0) ++begin;
+                while (begin < end && (end - 1) * v.stride + tap >= v.input) --end;
+                if (row < 0 || row >= h.input || begin == end) continue;
+                const int64_t channel = o / s.groupOutputs() * s.groupInputs() + c;
+                const int64_t x = ((n * s.in_channels + channel) * h.input + row) * v.input;
+                const int64_t w = ((o * s.groupInputs() + c) * h.kernel + i) * v.kernel + j;
+                const int64_t y = ((n * s.out_channels + o) * h.output + p) * v.output;
+                visit(end - begin, Walk{x + begin * v.stride + tap, v.stride}, Walk{w, 0},
+                      Walk{y + begin, 1});
+              }
   }
 
   ConvShape shape_;

@@ -26,7 +26,7 @@ inline uint16_t rounded(float value, DataType type) {
 /// `count` numbers from [-1, 1), rounded.
 inline std::vector<uint16_t> randomHalves(int64_t count, DataType type, uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
+  const Uniform<float> uniform;
   std::vector<uint16_t> halves(static_cast<size_t>(count));
   for (uint16_t& half : halves) half = rounded(uniform(random), type);
   return halves;
