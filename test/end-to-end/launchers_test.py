@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 from gpuc_tools import BIN, ToolTest, ranks_of, sha256
 from small_zoo import MODELS
@@ -155,8 +156,10 @@ class Launched:
         in time, with all its ranks."""
         folder, key = self.path("checkpoints"), f"{os.getpid()}-{how}"
         shutil.rmtree(folder, ignore_errors=True)
+        # Of a second OpenMPI's mpirun gives ranks to end by a signal to it, a machine with much else to do takes more.
+        patient = {"OMPI_MCA_odls_base_sigkill_timeout": "5"} if lost is None else {}
         process = self.start(3, self.mlp("--data-parallel"), "--data=synthetic:size=96", "--steps=100000000", "--log-every=0",
-                             "--checkpoint-dir=" + folder, "--checkpoint-every=20", environment={"GPUC_TEST_LAUNCH": key})
+                             "--checkpoint-dir=" + folder, "--checkpoint-every=20", environment={"GPUC_TEST_LAUNCH": key, **patient})
         while not os.path.exists(os.path.join(folder, "latest")):
             self.assertIsNone(process.poll(), "ended before the first checkpoint")
             time.sleep(0.01)
@@ -302,5 +305,17 @@ class TheTorchrunOfPyTorch(Torchrun):
         return super().start(*arguments, environment={"OMP_NUM_THREADS": "1", **(environment or {})}, **how)
 
 
+def side_by_side(launchers):
+    """Each launcher's tests in a process of their own, since most of the time they wait; whether all passed."""
+    command = [sys.executable, "-B", os.path.abspath(__file__)]
+    with ThreadPoolExecutor(len(launchers)) as pool:
+        ended = list(pool.map(lambda each: subprocess.run([*command, each.__name__], stderr=subprocess.PIPE, text=True), launchers))
+    print(*(each.stderr for each in ended), sep="\n", file=sys.stderr)
+    return all(each.returncode == 0 for each in ended)
+
+
 if __name__ == "__main__":
-    unittest.main()
+    if len(sys.argv) > 1:
+        unittest.main()
+    elif not side_by_side([OpenMpi, Mpich, Torchrun, TheTorchrunOfPyTorch]):
+        sys.exit(1)
