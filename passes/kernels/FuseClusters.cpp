@@ -431,6 +431,7 @@ void FuseClusters::readInstead(Value from, Value to, IsLate late, Operation *&be
     reader->replaceUsesOfWith(from, to);
     if (!isCopied(reader))
       addReads(reader, 1);
+    Operation *const front = behind;
     follow(reader);
     if (!looksThrough)
       continue;
@@ -438,6 +439,8 @@ void FuseClusters::readInstead(Value from, Value to, IsLate late, Operation *&be
     if (views_.contains(user))
       views_.insert(reader);
     readInstead(user->getResult(0), reader->getResult(0), late, behind);
+    if (reader->use_empty() && behind == reader)
+      behind = front; // nobody late looked through it
     eraseUnreadView(reader);
     eraseUnreadView(user);
   }

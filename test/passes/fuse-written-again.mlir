@@ -101,3 +101,26 @@ func.func @read_before(%x: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>) -> 
   %dx = gpuc.matmul %e, %w : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32> loc(fused<"backward">["f"])
   return %dx : tensor<1024x1024xf32>
 }
+
+// -----
+
+// The forward pass alone reads it under another shape, behind what the backward pass reads as it is: that shape stays where it was.
+// CHECK-LABEL: func.func @reshaped_in_front(
+// CHECK:         %[[Y:.*]] = gpuc.fused "{{(f\.)?}}tanh_mul"(%arg0)
+// CHECK:         %[[ROWS:.*]] = gpuc.reshape %[[Y]] : tensor<1024x1024xf32> to tensor<512x2048xf32>
+// CHECK:         gpuc.matmul %[[ROWS]], %arg2
+// CHECK:         %[[K:.*]]:2 = gpuc.fused "f.backward.tanh_mul"({{.*}}) {gpuc.written_again = {{\[\[}}0, "tanh_mul", 0]]}
+// CHECK:         gpuc.matmul transpose %[[K]]#0, %{{.*}}
+func.func @reshaped_in_front(%x: tensor<1024x1024xf32>, %w: tensor<1024x1024xf32>, %v: tensor<2048x1024xf32>) -> (tensor<1024x1024xf32>, tensor<512x1024xf32>, tensor<1024x1024xf32>, tensor<1024x1024xf32>) {
+  %t = gpuc.tanh %x : tensor<1024x1024xf32>
+  %y = gpuc.mul %x, %t : tensor<1024x1024xf32>
+  %z = gpuc.matmul %y, %w : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %dw = gpuc.matmul transpose %y, %z : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  %r = gpuc.reshape %y : tensor<1024x1024xf32> to tensor<512x2048xf32>
+  %o = gpuc.matmul %r, %v : (tensor<512x2048xf32>, tensor<2048x1024xf32>) -> tensor<512x1024xf32>
+  %dy = gpuc.matmul %z, transpose %w : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  %d = gpuc.mul %dy, %t : tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  %e = gpuc.mul %d, %x : tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  %dx = gpuc.matmul %e, %w : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32> loc(fused<"backward">["f"])
+  return %dx, %o, %e, %dw : tensor<1024x1024xf32>, tensor<512x1024xf32>, tensor<1024x1024xf32>, tensor<1024x1024xf32>
+}
