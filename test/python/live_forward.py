@@ -194,6 +194,22 @@ def sign_made_here(x):
     return Made.apply(x)
 
 
+class MaskedSoftmax(torch.autograd.Function):
+    """forward() writes over what autograd would have kept, as that of DeBERTa's does."""
+
+    @staticmethod
+    def forward(ctx, x, mask):
+        y = torch.softmax(x.masked_fill(mask, -1e9), -1)
+        y.masked_fill_(mask, 0)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (y,) = ctx.saved_tensors
+        return torch._softmax_backward_data(gradient, y, -1, y.dtype), None
+
+
 class Masked(torch.autograd.Function):
     """What is drawn in forward() is what backward() has kept."""
 
@@ -292,6 +308,7 @@ class Gradients(Case):
             "two outputs": lambda net, x: torch.cat(Halves.apply(x), 1),
             "twice": lambda net, x: Sign.apply(torch.tanh(Sign.apply(x)) + x),
             "without gradients within": lambda net, x: Tanh.apply(x),
+            "in place": lambda net, x: MaskedSoftmax.apply(x, x > 1),
             "of a class made there": lambda net, x: sign_made_here(x),
             "of probabilities": lambda net, x: Certain.apply(torch.sigmoid(x)),
             "of no parameter": lambda net, x: x + Sign.apply(x.detach()),
