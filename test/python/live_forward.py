@@ -825,6 +825,32 @@ class Modules(unittest.TestCase):
             found = [str(each.message) for each in said if "is changed by a pass in eval mode, too, and evaluation" in str(each.message)]
             self.assertEqual([each.split("'")[1] for each in found], said_of)
 
+    def test_a_loss_that_keeps_something_of_targets(self):
+        """The centre of each class, which predict() has no targets for."""
+
+        class Centres(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("centres", torch.zeros(3, 3))
+
+            def forward(self, out, target):
+                with torch.no_grad():
+                    for number in range(3):
+                        share = (target == number).to(out.dtype)[:, None]
+                        self.centres[number].mul_(0.9).add_(0.1 * (out * share).sum(0))
+                return (out - self.centres[target]).square().mean()
+
+        net, (x, _) = make(lambda net, x: x)
+        loss, target = Centres().double(), torch.tensor([0, 2, 1, 2])
+        eager, eager_loss = copy.deepcopy((net, loss))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # A pass in eval mode changes them, too.
+            step = gpuc.compile(net, loss, sgd(net), (x, target))
+        for ours, expected in zip([step(x, target) for _ in range(5)], eager_losses(eager, eager_loss, sgd(eager), (x, target), 5)):
+            self.assertAlmostEqual(ours, expected, delta=1e-12)
+        self.assertTrue(torch.allclose(loss.centres, eager_loss.centres, rtol=0, atol=1e-12))
+        self.assertTrue(torch.allclose(torch.as_tensor(step.predict(x)), eager(x).detach(), rtol=0, atol=1e-12))
+
     def test_without_shapes(self):
         with self.assertRaisesRegex(gpuc.Error, "'0.weight' has no shape before the first forward pass: call the module once"):
             gpuc.compile(nn.Sequential(nn.LazyLinear(3)), F.mse_loss, "sgd:lr=0.1", (torch.zeros(4, 5), torch.zeros(4, 3)))

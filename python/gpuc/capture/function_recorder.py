@@ -30,7 +30,7 @@ class FunctionRecorder:
         self.inputs, self.nodes = [], []
 
     def record(self, name, outputs):
-        """`predict` alone is no loss, and takes no target."""
+        """`predict` alone is no loss, and takes no target: nor does it assign what the loss keeps of targets, as it assigns nothing."""
         for node in self.program.graph.nodes:
             if node.op == "placeholder":
                 self.bind(node)
@@ -38,6 +38,8 @@ class FunctionRecorder:
                 self.add(node)
         is_loss = name != "predict"
         function = {"name": name, "is_loss": is_loss, "inputs": self.inputs, "nodes": self.nodes, **self.results(outputs)}
+        if not is_loss:
+            function["assigned"] = []
         prune(function)
         if not is_loss:
             function["inputs"] = [each for each in self.inputs if each["name"] != "target"]
