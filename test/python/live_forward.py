@@ -357,6 +357,32 @@ class Gradients(Case):
         for between in (within, lambda net, x: x + decorated(net.inner, x).clone(), undone):
             self.trains(between, inner=nn.Linear(8, 8))
 
+    def test_what_is_written_into_a_buffer_has_no_gradient(self):
+        """Under no_grad, or by its .data, also where that is a row of it: what reads it afterwards in the same pass gets none."""
+        writes = {
+            "as a whole": lambda mean, rows, x: mean.mul_(0.9).add_(0.1 * x.mean(0)),
+            "in part": lambda mean, rows, x: mean[:3].copy_(x.mean(0)[:3]),
+            "a row": lambda mean, rows, x: rows[1].mul_(0.9).add_(x.sum(0)),
+            "by an index": lambda mean, rows, x: rows.__setitem__(torch.tensor([2, 0]), x[:2]),
+            "turned": lambda mean, rows, x: rows.t().add_(x[:3].t()),
+            "one by another": lambda mean, rows, x: (mean.copy_(x.mean(0)), rows[0].copy_(mean)),
+        }
+
+        def under_no_grad(net, x):
+            with torch.no_grad():
+                net.write(net.mean, net.rows, x)
+            return x.sigmoid() + net.mean + net.rows.sum(0)
+
+        def by_data(net, x):
+            net.write(net.mean.data, net.rows.data, x)
+            return x.sigmoid() + net.mean + net.rows.sum(0)
+
+        for name, write in writes.items():
+            for between in (under_no_grad, by_data):
+                with self.subTest(name, between=between.__name__), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # Evaluation leaves them as they are.
+                    self.trains(between, write=write, rows=nn.Buffer(torch.zeros(3, 8)))
+
     def test_parameters_that_lie_between_others(self):
         """Each second row: their memory reaches over one another's, and is none of it the same."""
         both = torch.randn(8, 8, dtype=torch.float64)

@@ -6,7 +6,7 @@ import torch
 
 from gpuc.capture.attempts import capture_whole, has_complex
 from gpuc.capture.example import check_example
-from gpuc.capture.functional import functional
+from gpuc.capture.functional import functional, storage_of, written_by
 from gpuc.capture.inner_gradients import mark_inputs
 from gpuc.capture.one_pass import quietly
 from gpuc.capture.reasons import reason_of, trace_of
@@ -58,11 +58,28 @@ def keep_no_grad(program):
             if inner.target is wrap and inner.args[0]:
                 place = place_of(inner)
                 refuse([Problem("torch.enable_grad within torch.no_grad is not supported", **place)])
+        detach_what_is_written(graph, node, inside.graph)
         for user in list(node.users):
             with graph.inserting_after(user):
                 detached = graph.call_function(torch.ops.aten.detach.default, (user,))
             detached.meta.update(user.meta)
             user.replace_all_uses_with(detached, delete_user_cb=lambda other: other is not detached)
+
+
+def detach_what_is_written(graph, region, inside):
+    """A buffer that is written there, or a row of it, leaves the region too, and by no result: what is read there comes detached."""
+    written = {storage_of(each.meta["val"]) for node in inside.nodes for each in written_by(node)}
+    if not written:
+        return
+    operands = list(region.args)
+    for number, placeholder in enumerate((each for each in inside.nodes if each.op == "placeholder"), start=2):
+        value = placeholder.meta.get("val")
+        if isinstance(value, torch.Tensor) and value.is_floating_point() and storage_of(value) not in written:
+            with graph.inserting_before(region):
+                detached = graph.call_function(torch.ops.aten.detach.default, (operands[number],))
+            detached.meta.update(operands[number].meta)
+            operands[number] = detached
+    region.args = tuple(operands)
 
 
 def keep_dropout(program):

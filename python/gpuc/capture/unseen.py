@@ -7,6 +7,7 @@ import traceback
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
 
 from gpuc.errors import Problem, refuse
 from gpuc.lines import HERE, is_own, user_line
@@ -51,6 +52,7 @@ class Unseen(TorchFunctionMode):
     def __init__(self):
         super().__init__()
         self.detached = {}  # By the identity of its memory: a tensor that has none of the gradient of another one there.
+        self.beside = {}  # By its identity: what shows the memory of a tensor without a gradient, as a buffer's .data and rows of that do.
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs, name = kwargs or {}, getattr(function, "__name__", "")
@@ -60,16 +62,29 @@ class Unseen(TorchFunctionMode):
             check_gradient(*args)
         elif function == torch.Tensor.grad_fn.__get__:
             return Node.of(function(*args))
-        if name != "detach" and "out" not in kwargs and not is_write(name):
-            return function(*args, **kwargs)
         first = args[0] if args else None
+        is_beside = id(first) in self.beside
+        if name != "detach" and "out" not in kwargs and not is_write(name):
+            out = function(*args, **kwargs)
+            if is_beside:
+                self.follow(first, out)
+            return out
         for written in (first if is_write(name) else None, kwargs.get("out")):
             if is_float(written):
                 self.check(written)
+        if is_beside and name != "detach":  # The tensor itself gets no gradient by that.
+            args, kwargs = pytree.tree_map_only(torch.Tensor, without_gradient, (args, kwargs))
         out = function(*args, **kwargs)
         if name == "detach" and is_float(first) and first.requires_grad:
             self.detached[memory_of(out)] = out
+        elif name == "detach" and is_float(first):
+            self.beside[id(out)] = out
         return out
+
+    def follow(self, tensor, results):
+        for each in results if isinstance(results, (tuple, list)) else (results,):
+            if is_float(each) and memory_of(each) == memory_of(tensor):
+                self.beside[id(each)] = each
 
     def check(self, tensor):
         # Whether it is a leaf is asked last: of a product of several matrices torch makes a tensor for that which no graph has.
@@ -106,6 +121,10 @@ class Node:
 
     def __getattr__(self, name):
         return refuse_hook if name in ("register_hook", "register_prehook") else getattr(self.node, name)
+
+
+def without_gradient(tensor):
+    return tensor.detach() if tensor.requires_grad else tensor
 
 
 def is_float(value):
