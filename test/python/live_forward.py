@@ -637,6 +637,20 @@ class State(Case):
                 if between is list_that_grows:
                     self.assertEqual(net.seen, [])
 
+    def test_what_counts_up_to_something(self):
+        """A branch that the first passes do not take."""
+        for most in (5, 700, 50_000):
+
+            def late(net, x, most=most):
+                net.steps += 1
+                return x if net.steps < most else x.detach()
+
+            with self.subTest(most):
+                net, batch = make(late, steps=0)
+                with self.assertRaisesRegex(gpuc.Error, r"computed otherwise when there have been some \d+ passes \(steps\)"):
+                    gpuc.compile(net, F.mse_loss, sgd(net), batch)
+                self.assertEqual(net.steps, 0)
+
     def test_what_counts_for_nothing(self):
         def counter(net, x):
             net.count += 1

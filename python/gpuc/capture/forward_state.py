@@ -7,6 +7,7 @@ data has to be the same, with the same numbers among its arguments, and with no 
 
 import contextlib
 import functools
+import math
 import random
 import sys
 import traceback
@@ -28,6 +29,7 @@ from gpuc.lines import own_name, user_line
 
 OF_EVERY_MODULE = frozenset(vars(torch.nn.Module()))
 NAMES_OF_EVERY_MODULE = frozenset(dir(torch.nn.Module()))  # Those of its class, too.
+PASSES_AHEAD = 10, 1_000, 100_000
 PASSES_OF_DRAWS = 4  # By other random numbers.
 COPIED = (list, dict, set)
 MOST_NUMBERS = 64  # That are compared of a constant.
@@ -247,7 +249,7 @@ def check_repetition(module, args, kwargs):
     can be none, and the attributes that it reads and leaves alone, which a compiled step keeps: (layer, module, name, value)."""
     fake = FakeTensorMode(allow_non_fake_inputs=True)
     with Attributes(module) as attributes, same_random():
-        before = states_of_random()
+        before, counted = states_of_random(), [attributes.numbers()]
         try:
             with Reads() as reads:
                 first = run_without_numbers(module, args, kwargs, fake)
@@ -255,6 +257,7 @@ def check_repetition(module, args, kwargs):
             return None, []  # Not for fake tensors: nothing can be said of it.
         drawn = [name for name, state in states_of_random().items() if state != before.get(name)]
         changed = attributes.changed()
+        counted.append(attributes.numbers())
         for _ in range(PASSES_OF_DRAWS if drawn else 1):
             try:
                 again = run_without_numbers(module, args, kwargs, fake, first)
@@ -264,7 +267,33 @@ def check_repetition(module, args, kwargs):
                 refuse_left(changed, again.line)
             if again.fault:
                 refuse_other(changed, drawn, again.line)
+        look_ahead(counters(*counted, attributes.numbers()), lambda: run_without_numbers(module, args, kwargs, fake, first))
         return first.ops, reads.left_alone(module)
+
+
+def counters(*passes):
+    """What grows by the same in each pass: (module's attributes, name, by how much)."""
+    found = []
+    for key, (own, name, first) in passes[0].items():
+        second, third = (each.get(key, (own, name, first))[2] for each in passes[1:])
+        if third != second and math.isclose(third - second, second - first, rel_tol=1e-6):
+            found.append((own, name, third - second))
+    return found
+
+
+def look_ahead(counts, run_again):
+    """A pass may be another when so many have been, `if self.steps > self.warmup`."""
+    for passes in PASSES_AHEAD if counts else ():
+        for own, name, step in counts:
+            own[name] += passes * step
+        try:
+            later = run_again()
+        except Exception:
+            continue  # There is no such pass, of so many things that are kept.
+        if later.fault:
+            names = ", ".join(name for _, name, _ in counts)
+            refuse([Problem(f"is computed otherwise when there have been some {passes} passes ({names}), and a compiled step repeats itself: "
+                            "make what it counts a buffer or an input", "", *later.line)])  # fmt: skip
 
 
 def computes_alike(module, args, kwargs, ops):
@@ -356,6 +385,11 @@ class Attributes:
 
     def __enter__(self):
         return self
+
+    def numbers(self):
+        """By module and name: (the module's attributes, name, number)."""
+        return {(id(module), name): (vars(module), name, value) for _, module, _ in self.modules
+                for name, value in vars(module).items() if type(value) in (int, float)}  # fmt: skip
 
     def changed(self):
         found = []
