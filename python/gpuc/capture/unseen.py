@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from gpuc.errors import Problem, refuse
-from gpuc.lines import HERE, is_own, user_line
+from gpuc.lines import is_own, user_line
 
 CURE = "write it with detach(), as in x + (f(x) - x).detach()"
 
@@ -132,9 +132,9 @@ def is_float(value):
 
 
 def is_asked_by_user():
-    """Behind functions of gpuc's and other modes'."""
+    """By a line of theirs, behind this file's functions and other modes'; not by a formula of gpuc's that they call."""
     frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(HERE) or frame.f_code.co_name == "__torch_function__":
+    while frame.f_code.co_filename == __file__ or frame.f_code.co_name == "__torch_function__":
         frame = frame.f_back
     return not is_own(frame.f_code.co_filename)
 
