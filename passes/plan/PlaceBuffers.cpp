@@ -22,6 +22,7 @@
 #include "passes/plan/PartBuffers.h"
 
 #include "passes/ordering/Walk.h"
+#include "passes/placement/Halves.h"
 #include "passes/placement/Solver.h"
 #include "passes/placement/Validator.h"
 #include "runtime/plan/header.h"
@@ -94,9 +95,11 @@ private:
   bool sharesLines_;
 };
 
-/// Offsets of a program's buffers within the workspace.
+/// Where a program's buffers lie within the workspace.
 struct Workspace {
-  llvm::MapVector<plan::AllocOp, int64_t> offsets;
+  placement::Problem problem;
+  placement::Solution solution;
+  llvm::MapVector<plan::AllocOp, size_t> indices; ///< Into the problem's buffers; several have one.
   int64_t bytes = 0;
   int64_t lowerBound = 0;
   bool isClose = false; ///< Within a hundredth of the arena to that.
@@ -135,11 +138,13 @@ FailureOr<Workspace> placeWorkspace(ModuleOp module, plan::ProgramOp program, in
     return program.emitError("placement is wrong: ") << valid.message(), failure();
 
   Workspace workspace;
-  workspace.bytes = aligned(solution->height);
+  workspace.problem = std::move(problem);
+  workspace.solution = std::move(*solution);
+  workspace.bytes = aligned(workspace.solution.height);
   workspace.lowerBound = bound;
   workspace.isClose = workspace.bytes <= options.enough;
   for (auto &[buffer, lifetime] : *lifetimes)
-    workspace.offsets[buffer] = solution->offsets[indices[chains.leader(buffer)]];
+    workspace.indices[buffer] = indices[chains.leader(buffer)];
   return workspace;
 }
 
@@ -223,8 +228,10 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
 
     int64_t inputsBegin = workspaceBegin + workspaceBytes;
     for (auto [program, workspace] : llvm::zip(module.getOps<plan::ProgramOp>(), workspaces)) {
-      for (auto &[buffer, offset] : workspace.offsets)
-        setPlace(buffer, workspaceBegin + offset);
+      if (failed(settle(program, workspace)))
+        return signalPassFailure();
+      for (auto &[buffer, index] : workspace.indices)
+        setPlace(buffer, workspaceBegin + workspace.solution.offsets[index]);
       placeInputs(program, inputsBegin);
       program.setPeakBytes(workspaceBegin + workspace.bytes + inputBytesOf(program));
     }
@@ -232,6 +239,15 @@ struct PlaceBuffers : impl::PlaceBuffersPassBase<PlaceBuffers> {
     plan::ArenaOp::create(builder, module.getLoc(), inputsBegin + inputBytes, 0, workspaceBegin, inputsBegin,
                           slots, workspaceBegin + lowerBound + inputBytes);
     module->removeAttr(plan::kSlotsAttr);
+  }
+
+  /// A GPU has one cache, whichever of its cores writes.
+  LogicalResult settle(plan::ProgramOp program, Workspace &workspace) {
+    if (isForCuda(getOperation()))
+      return success();
+    placement::matchHalves(workspace.problem, workspace.solution);
+    Status valid = placement::validate(workspace.problem, workspace.solution);
+    return valid.ok() ? success() : program.emitError("placement is wrong: ") << valid.message();
   }
 
   /// In the order that there is, or in another one.

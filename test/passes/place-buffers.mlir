@@ -217,3 +217,68 @@ module @ranks attributes {plan.slots = 1 : i64} {
     plan.output "sum" %sum
   }
 }
+
+// -----
+
+// c, half as long as a was, has its middle where a had it: each of two threads writes where it has written. A GPU has one cache.
+// CHECK-LABEL: module @halves
+module @halves attributes {plan.slots = 1 : i64} {
+  plan.kernel @spread (%x: tensor<f32>) {
+    %0 = gpuc.broadcast %x dims [] : tensor<f32> to tensor<131072xf32>
+    gpuc.yield %0 : tensor<131072xf32>
+  }
+  plan.kernel @cut (%a: tensor<131072xf32>) {
+    %0 = gpuc.slice %a starts [0] limits [16384] strides [1] : (tensor<131072xf32>) -> tensor<16384xf32>
+    gpuc.yield %0 : tensor<16384xf32>
+  }
+  plan.kernel @repeat (%b: tensor<16384xf32>) {
+    %0 = gpuc.broadcast %b dims [1] : tensor<16384xf32> to tensor<4x16384xf32>
+    gpuc.yield %0 : tensor<4x16384xf32>
+  }
+  // CHECK: plan.buffer "a" : tensor<131072xf32> activation at 0x0
+  // CHECK: plan.buffer "c" : tensor<4x16384xf32> activation at 0x20000
+  plan.program @f {
+    %x = plan.input "x" : tensor<f32>
+    %a = plan.buffer "a" : tensor<131072xf32> activation
+    %b = plan.buffer "b" : tensor<16384xf32> activation
+    %c = plan.buffer "c" : tensor<4x16384xf32> activation
+    plan.stream "compute" {
+      plan.launch @spread(%x) -> (%a)
+      plan.launch @cut(%a) -> (%b)
+      plan.launch @repeat(%b) -> (%c)
+    }
+    plan.output "c" %c
+  }
+}
+
+// -----
+
+// CHECK-LABEL: module @halves_on_cuda
+module @halves_on_cuda attributes {plan.slots = 1 : i64, plan.target = #plan.target<cuda, "sm_90">} {
+  plan.kernel @spread (%x: tensor<f32>) {
+    %0 = gpuc.broadcast %x dims [] : tensor<f32> to tensor<131072xf32>
+    gpuc.yield %0 : tensor<131072xf32>
+  }
+  plan.kernel @cut (%a: tensor<131072xf32>) {
+    %0 = gpuc.slice %a starts [0] limits [16384] strides [1] : (tensor<131072xf32>) -> tensor<16384xf32>
+    gpuc.yield %0 : tensor<16384xf32>
+  }
+  plan.kernel @repeat (%b: tensor<16384xf32>) {
+    %0 = gpuc.broadcast %b dims [1] : tensor<16384xf32> to tensor<4x16384xf32>
+    gpuc.yield %0 : tensor<4x16384xf32>
+  }
+  // CHECK: plan.buffer "a" : tensor<131072xf32> activation at 0x0
+  // CHECK: plan.buffer "c" : tensor<4x16384xf32> activation at 0x0
+  plan.program @f {
+    %x = plan.input "x" : tensor<f32>
+    %a = plan.buffer "a" : tensor<131072xf32> activation
+    %b = plan.buffer "b" : tensor<16384xf32> activation
+    %c = plan.buffer "c" : tensor<4x16384xf32> activation
+    plan.stream "compute" {
+      plan.launch @spread(%x) -> (%a)
+      plan.launch @cut(%a) -> (%b)
+      plan.launch @repeat(%b) -> (%c)
+    }
+    plan.output "c" %c
+  }
+}
