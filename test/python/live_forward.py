@@ -651,6 +651,20 @@ class State(Case):
                     gpuc.compile(net, F.mse_loss, sgd(net), batch)
                 self.assertEqual(net.steps, 0)
 
+    def test_what_counts_in_a_list_or_a_dict(self):
+        """As a module's own attributes do."""
+        for kept, place in ({"steps": 0}, "steps"), ([1.5, 0], 1):
+
+            def late(net, x, place=place):
+                net.kept[place] += 1
+                return x if net.kept[place] < 700 else x.detach()
+
+            with self.subTest(place):
+                net, batch = make(late, kept=kept)
+                with self.assertRaisesRegex(gpuc.Error, rf"computed otherwise when there have been some 1000 passes \({place}\)"):
+                    gpuc.compile(net, F.mse_loss, sgd(net), batch)
+                self.assertEqual(net.kept[place], 0)
+
     def test_what_counts_for_nothing(self):
         def counter(net, x):
             net.count += 1

@@ -272,7 +272,7 @@ def check_repetition(module, args, kwargs):
 
 
 def counters(*passes):
-    """What grows by the same in each pass: (module's attributes, name, by how much)."""
+    """What grows by the same in each pass: (where it stands, name, by how much)."""
     found = []
     for key, (own, name, first) in passes[0].items():
         second, third = (each.get(key, (own, name, first))[2] for each in passes[1:])
@@ -291,7 +291,7 @@ def look_ahead(counts, run_again):
         except Exception:
             continue  # There is no such pass, of so many things that are kept.
         if later.fault:
-            names = ", ".join(name for _, name, _ in counts)
+            names = ", ".join(str(name) for _, name, _ in counts)
             refuse([Problem(f"is computed otherwise when there have been some {passes} passes ({names}), and a compiled step repeats itself: "
                             "make what it counts a buffer or an input", "", *later.line)])  # fmt: skip
 
@@ -387,9 +387,11 @@ class Attributes:
         return self
 
     def numbers(self):
-        """By module and name: (the module's attributes, name, number)."""
-        return {(id(module), name): (vars(module), name, value) for _, module, _ in self.modules
-                for name, value in vars(module).items() if type(value) in (int, float)}  # fmt: skip
+        """By place and name: (a module's attributes, or a list or dict among them; name; number)."""
+        places = [vars(module) for _, module, _ in self.modules]
+        places += [value for own in places for name, value in own.items() if type(value) in (list, dict) and name not in OF_EVERY_MODULE]
+        return {(id(own), name): (own, name, value) for own in places
+                for name, value in (own.items() if type(own) is dict else enumerate(own)) if type(value) in (int, float)}  # fmt: skip
 
     def changed(self):
         found = []
