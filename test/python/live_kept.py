@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.nn.utils import prune  # noqa: F401
 
 import gpuc
 import live_forward
